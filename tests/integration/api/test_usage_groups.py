@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from trainmaster.api import usage_groups
 from trainmaster.core.costs.ledger import Cause
-from trainmaster.core.jobs.task_of import TaskOf
+from trainmaster.core.jobs.index_sets import TaskOf
 
 from tests.bodies import body, tag_list
 from tests.integration.api.conftest import ADA, ADMIN, BOB, OWN, Answer, Api

@@ -19,12 +19,12 @@ from trainmaster.core.jobs.end_conditions import (
 )
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
+from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
-from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.refusal_records import AccountLimit, RefusedStart, RoleStarts, StartPause
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool

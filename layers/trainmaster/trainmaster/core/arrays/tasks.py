@@ -9,9 +9,9 @@ from typing import Any
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.end_conditions import NOT_YET, EndedParent, ParentEnd, Root
+from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.request.options import ARRAY
 
 VARIABLES = ("JOB", "INDEX", "COUNT", "MIN", "MAX")

@@ -1,4 +1,4 @@
-"""Sets of task indices: how people write them, and how a set of positions is kept as bits of a number."""
+"""Tasks of an array: sets of their indices, as people write them and as bits of a number, and what a job says."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -159,3 +159,22 @@ def unpacked(content: bytes) -> tuple[int, ...]:
         indices.append(last)
         gap = shift = 0
     return tuple(indices)
+
+
+MOST_ARRAY_TASKS = 10_000
+"""Tasks of one array at most: so many fit into its row, which is read by every pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOf:
+    """The array that a job is a task of, and which of its tasks."""
+
+    name: str
+    index: int
+    position: int
+    """Number of the array's indices that are lower: the task's bit in the array's row."""
+
+    @property
+    def facts(self) -> dict[str, str | int]:
+        """Return what answers and records show of it."""
+        return {"name": self.name, "index": self.index}

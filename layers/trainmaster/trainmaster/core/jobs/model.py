@@ -13,9 +13,9 @@ from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
 from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
+from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
-from trainmaster.core.jobs.task_of import TaskOf
 
 
 class JobState(StrEnum):

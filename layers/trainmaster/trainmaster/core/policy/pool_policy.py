@@ -6,7 +6,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
-from trainmaster.core.jobs.task_of import MOST_ARRAY_TASKS
+from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
 from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, CapacityFrom, check_calendar
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
