@@ -1,4 +1,4 @@
-"""Tasks of an array: sets of their indices, as people write them and as bits of a number, and what a job says."""
+"""Tasks of an array: sets of their indices as people write them and as bits, and what a job says of it."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
