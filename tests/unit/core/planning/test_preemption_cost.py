@@ -290,11 +290,18 @@ def test_one_that_has_begun_to_be_worth_it_is_stopped_before_one_that_only_start
     assert stopped(begins, settled, by=waiting("w", priority=100)) == ("settled",)
 
 
-def test_one_that_starts_is_said_to_be_worth_it_once_it_has_trained_for_five_minutes() -> None:
-    """Its start takes five minutes at most, as far as is known."""
-    begins = known("r", minutes_ago=1, training_since=None, has_checkpoint=False, ends_by=at(1))
+def test_a_start_that_has_taken_longer_than_a_small_loss_has_its_price() -> None:
+    begins = known("r", minutes_ago=6, training_since=None, has_checkpoint=False, ends_by=at(1))
     message = told(snapshot(begins, waiting("w", priority=1)), with_cost(pool(1)), "w")[1]
-    assert message.endswith("not worth it until 2026-11-02 12:10 UTC")
+    assert "stopping r would lose" in message
+    assert "not worth it until" in message
+
+
+def test_a_first_stop_that_wastes_a_short_start_is_a_small_loss() -> None:
+    """An urgent job does not wait for a price if a job began a minute before it, and was never stopped."""
+    begins = known("r", minutes_ago=1, training_since=None, has_checkpoint=False, ends_by=at(1))
+    world = snapshot(begins, waiting("w", priority=1))
+    assert decided(world, with_cost(pool(1))) == [("preempt for", "w", "r")]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ A job that loses no more than ``small_loss`` is stopped whatever it costs; so is
 is known of how long the jobs train that hold what is lacking.
 The price may keep a job waiting, but one of the highest priority in the pool not beyond ``longest_wait``.
 A stop before an attempt has trained for ``SETTLED`` loses more than work: its start-up was in vain, and a
-Create and a Stop, of which an account has about one a second. Until then its loss is never small: its
-start-up so far counts, and ``IN_VAIN`` on top. A job that was stopped within the last day is protected for
-longer, twice as long after each further stop: meanwhile what its last stop lost counts once more, and
-``AGAIN`` on top.
+Create and a Stop, of which an account has about one a second. So its start-up counts, also as a part of a
+small loss, and ``IN_VAIN`` on top. A job that was stopped within the last day is protected for longer, twice
+as long after each further stop: meanwhile its loss is never small, what its last stop lost counts once more,
+and ``AGAIN`` on top.
 """
 
 from dataclasses import dataclass
@@ -108,12 +108,23 @@ class PreemptionPrices:
         trained = self._trained(job, later=later)
         if job.stops is None and trained >= SETTLED:
             return 0.0  # nearly always
-        wasted = 0.0
+        wasted = self._start_in_vain(job, later=later)
+        protection = self._protection(job, later=later)
         if trained < SETTLED:
-            wasted += ((job.training_since or self.now) - job.claimed_at + IN_VAIN).total_seconds()
-        if job.stops is not None and trained < job.stops.protects_for(now=self.now + later):
-            wasted += (job.stops.lost + AGAIN).total_seconds()
-        return wasted
+            wasted += IN_VAIN
+        if job.stops is not None and trained < protection:
+            wasted += job.stops.lost + AGAIN
+        return wasted.total_seconds()
+
+    def _start_in_vain(self, job: RunningJob, *, later: timedelta) -> timedelta:
+        """Return the start-up of an attempt that has hardly trained; nothing of one that has."""
+        if self._trained(job, later=later) >= SETTLED:
+            return _NO_TIME
+        return (job.training_since or self.now) - job.claimed_at
+
+    def _protection(self, job: RunningJob, *, later: timedelta) -> timedelta:
+        """Return how long the job trains before it is stopped as readily as others."""
+        return _NO_TIME if job.stops is None else job.stops.protects_for(now=self.now + later)
 
     def _lost(self, job: RunningJob, *, later: timedelta) -> timedelta:
         """Return the work that a stop will lose if nothing is saved until then."""
@@ -145,9 +156,10 @@ class PreemptionPrices:
         return all(self._loses_little(victim, later=later) for victim in chosen.victims)
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
-        if self._of_thrash(job, later=later):
+        if self._trained(job, later=later) < self._protection(job, later=later):
             return False
-        return self._lost(job, later=later) <= self.rules.small_loss
+        lost = self._lost(job, later=later) + self._start_in_vain(job, later=later)
+        return lost <= self.rules.small_loss
 
     def no_price_from(self, job: WaitingJob) -> datetime | None:
         """Return when no price is asked any more for what the job needs; None: one always is."""
