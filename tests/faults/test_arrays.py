@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import A
+from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.integration.messages import request
 from tests.integration.world import Crash, World
@@ -440,3 +440,31 @@ def test_a_cycle_through_an_array_is_found(plane: World) -> None:
 
     assert answer["status"] == 422
     assert "cycle" in answer["errors"][0]["message"]
+
+
+def test_a_request_that_aws_refuses_says_so_and_keeps_no_other_job_of_the_role_waiting(plane: World) -> None:
+    add_array(plane, tasks="0-7%3")
+    plane.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)] * 3
+
+    plane.schedule()
+
+    waiting = array_of(plane)["waiting"]
+    assert waiting["code"] == "refused"
+    assert waiting["message"].startswith("s-0: AWS refused to start it once: ValidationException")
+    plane.submit("good")
+    plane.schedule()
+    assert plane.states("good") == ["running"]
+
+
+def test_a_request_that_aws_keeps_refusing_ends_its_tasks_and_holds_the_array(plane: World) -> None:
+    add_array(plane, tasks="0-7%2", stop_after_failures=2)
+    plane.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)] * 100
+
+    for _ in range(12):
+        plane.now += minutes(5)
+        plane.reconcile()
+        plane.schedule()
+
+    array = array_of(plane)
+    assert (array["state"], array["failed"]) == ("held", "0-1")
+    assert array["waiting"]["code"] == "held"

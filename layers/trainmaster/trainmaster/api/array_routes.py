@@ -10,10 +10,11 @@ from trainmaster.api.job_context import shifts_in
 from trainmaster.api.known_names import known_teams, no_team, one_of, pools_asked, refused
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.views import View
-from trainmaster.core.arrays.array_model import FINAL_ARRAY_STATES, Array, ArrayState
+from trainmaster.api.views import View, reason_view
+from trainmaster.core.arrays.array_model import FINAL_ARRAY_STATES, MOST_WAITING_JOBS, Array, ArrayState
 from trainmaster.core.arrays.tasks import task_name, virtual_task
 from trainmaster.core.errors import NotFoundError
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.index_sets import HIGHEST_INDEX, bits_of, positions
 from trainmaster.core.jobs.model import Job, JobState
 
@@ -36,9 +37,25 @@ def find_array(context: RequestContext, name: str) -> Array:
 def show_array(context: RequestContext, name: str) -> Answer:
     context.call.parameters()
     array = find_array(context, name)
-    return Answer(
-        status=HTTPStatus.OK, body=array_view(array, context, position=position_of_first(array, context))
-    )
+    view = array_view(array, context, position=position_of_first(array, context))
+    if view["waiting"] is None:
+        view["waiting"] = _why_the_first_task_waits(array, context)
+    return Answer(status=HTTPStatus.OK, body=view)
+
+
+def _why_the_first_task_waits(array: Array, context: RequestContext) -> View | None:
+    """Return why a task waits that is a job already; None if none does, or its reason is not known yet."""
+    if not array.jobs.waiting:
+        return None
+    # Tasks become jobs in the order of their indices, so the last of them are those that wait.
+    last = list(positions(array.existing))[-MOST_WAITING_JOBS:]
+    names = [task_name(array.name, array.indices[position]) for position in last]
+    jobs = context.outside.reader.jobs(names)
+    waiting = (jobs[name] for name in names if name in jobs and jobs[name].is_waiting)
+    reasons = ((job.name, job.waiting) for job in waiting if job.waiting is not None)
+    for name, reason in reasons:
+        return reason_view(Reason(code=reason.code, message=f"{name}: {reason.message}"))
+    return None
 
 
 def position_of_first(array: Array, context: RequestContext) -> int | None:

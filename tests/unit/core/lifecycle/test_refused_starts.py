@@ -4,7 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from trainmaster.core.arrays.tasks import array_entry_id, task_entry_id
 from trainmaster.core.errors import AccessRefusedError, TrainingRefusedError
+from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import refused_starts
@@ -124,6 +126,40 @@ def test_another_that_is_tried_makes_the_count_of_a_lone_job_begin_again(role: R
     role.refuses("bad", INVALID)
     role.refuses("other", INVALID)
     assert [role.refuses("bad", INVALID).is_own_fault for _ in range(3)] == [False, False, True]
+
+
+def task(role: Role, array: str, index: int) -> str:
+    """Make a task of an array; its entry id differs from its siblings' in the last characters."""
+    name = f"{array}-{index}"
+    made = live_job(state=JobState.STARTING, name=name)
+    of = TaskOf(name=array, index=index, position=index)
+    entry_id = task_entry_id(array_entry_id(array.rjust(26, "0")), index)
+    role.jobs[name] = replace(made, spec=replace(made.spec, array=of, entry_id=entry_id))
+    return name
+
+
+def test_tasks_of_one_array_are_one_request_that_pauses_no_other_job(role: Role) -> None:
+    tasks = [task(role, "sweep", index) for index in range(8)]
+    assert not any(role.refuses(name, INVALID).is_own_fault for name in tasks)
+    assert role.record.pause is None
+    for name in (task(role, "other", 0), task(role, "third", 0)):
+        role.refuses(name, INVALID)
+    assert role.record.pause is not None, "three submissions in a row are no coincidence"
+
+
+def test_a_task_is_at_fault_though_only_others_of_its_array_are_tried(role: Role) -> None:
+    tasks = [task(role, "sweep", index) for index in range(3)]
+    verdicts = [[role.refuses(name, INVALID, after=1).is_own_fault for name in tasks] for _ in range(3)]
+    assert verdicts == [[False] * 3, [False] * 3, [True] * 3]
+
+
+def test_another_submission_that_is_tried_makes_the_count_of_a_task_begin_again(role: Role) -> None:
+    name = task(role, "sweep", 0)
+    role.refuses(name, INVALID)
+    role.refuses(name, INVALID)
+    role.refuses("other", INVALID)
+    role.refuses(task(role, "sweep", 1), INVALID)
+    assert [role.refuses(name, INVALID).is_own_fault for _ in range(3)] == [False, False, True]
 
 
 def test_a_record_that_was_dropped_meanwhile_may_have_known_of_others(role: Role) -> None:

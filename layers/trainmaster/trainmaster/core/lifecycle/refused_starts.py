@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from trainmaster.core.arrays.tasks import array_entry_id
 from trainmaster.core.errors import AccessRefusedError, TrainingRefusedError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, JobState
@@ -31,7 +32,7 @@ LONGEST_WAIT = timedelta(minutes=15)
 """Longest wait: a refused job is retried after 1, 2, 4 ... 15 minutes, and so is a role whose starts
 pause."""
 JOBS_UNTIL_PAUSE = 3
-"""Number of different jobs in a row, refused with one code, that are no coincidence."""
+"""Number of different submissions in a row, refused with one code, that are no coincidence."""
 TIMES_ALONE = 3
 """Refusals of a request after which a job is given up although no other job was tried."""
 TIME_ALONE = timedelta(hours=1)
@@ -92,29 +93,46 @@ def decide(
     """
     sender = trial.sender
     role = records.get(sender.key)
-    refusals = _counted(job.starts.by_request, refusal, role, at=at)
+    refusals = _counted(job, refusal, role, at=at)
     is_own_fault = _is_own_fault(job.starts.by_request, refusals, refusal, role, at=at)
     numbered = replace(refusals, number=max(role.number if role else 0, refusals.number) + 1)
     after = _noted(role, sender, numbered, at=at)
-    if not is_own_fault:
+    if is_own_fault:
+        after = _numbered_again(after, _submission(job))
+    else:
         after = _held_against(after, job, refusal, is_probe=trial.is_probe, at=at)
     change = RoleChange(key=sender.key, before=role, after=after, drops=_dropped(records, sender.key))
     return Verdict(refusals=numbered, is_own_fault=is_own_fault, role=change)
 
 
+def _submission(job: Job) -> str:
+    """Return the entry id of what was submitted: the tasks of an array are one request."""
+    return array_entry_id(job.spec.entry_id) if job.spec.array else job.spec.entry_id
+
+
 def _counted(
-    before: RequestRefusals | None, refusal: TrainingRefusedError, role: RoleStarts | None, *, at: datetime
+    job: Job, refusal: TrainingRefusedError, role: RoleStarts | None, *, at: datetime
 ) -> RequestRefusals:
     """Count a refusal.
 
     A role's record that was dropped meanwhile may have known others, so those count as tried.
     """
+    before = job.starts.by_request
     if before is None:
         return RequestRefusals(count=1, code=refusal.code, number=0, alone_since=at)
     again = replace(before, count=before.count + 1, code=refusal.code, alone=before.alone + 1)
     # Another job of the role was refused or accepted in between: then this is not one job alone at its tries.
-    others_tried = role is None or role.number != before.number or _took_since(role, before)
+    others_tried = role is None or _others_refused_since(role, before, job) or _took_since(role, before)
     return replace(again, alone=1, alone_since=at) if others_tried else again
+
+
+def _others_refused_since(role: RoleStarts, before: RequestRefusals, job: Job) -> bool:
+    """Tell whether AWS refused another submission since the job's last refusal; one of its array is none."""
+    submission = _submission(job)
+    own = [start.number for start in role.refused if start.entry_id == submission]
+    others = [start.number for start in role.refused if start.entry_id != submission]
+    is_latest = role.number == max([before.number, *own])
+    return not is_latest or max(others, default=0) > before.number
 
 
 def _took_since(role: RoleStarts, before: RequestRefusals) -> bool:
@@ -152,11 +170,20 @@ def _noted(role: RoleStarts | None, sender: Sender, refusals: RequestRefusals, *
     )
 
 
+def _numbered_again(role: RoleStarts, submission: str) -> RoleStarts:
+    """Note the latest refusal of a submission that is known already, so that it counts as no other one."""
+    refused = (
+        replace(start, number=role.number) if start.entry_id == submission else start
+        for start in role.refused
+    )
+    return replace(role, refused=tuple(refused))
+
+
 def _held_against(
     role: RoleStarts, job: Job, refusal: TrainingRefusedError, *, is_probe: bool, at: datetime
 ) -> RoleStarts:
     """Add the job to those refused in a row, and begin or prolong the pause that follows from them."""
-    entry_id = job.spec.entry_id
+    entry_id = _submission(job)
     latest = RefusedStart(entry_id=entry_id, code=refusal.code, number=role.number)
     others = [refused_start for refused_start in role.refused if refused_start.entry_id != entry_id]
     refused = (*others, latest)[-MOST_REFUSED_STARTS:]

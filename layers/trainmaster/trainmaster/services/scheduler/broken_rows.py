@@ -59,6 +59,8 @@ def _remove(seen: WaitingJob, job: Job | None, context: PassContext) -> None:
     try:
         context.store.remove_entry(context.pool, seen, job)
     except LostRaceError as error:
+        if job is not None:  # another pass has claimed or changed it, and its entry went with that
+            raise
         raise RowSetAsideError(f"Q#{context.pool}/{seen.name}", subject=seen.name) from error
     raise EntryRemovedError(f"the entry of {seen.name} led to no job")
 

@@ -102,7 +102,9 @@ def refused(
         try:
             context.store.commit([replace(change, role=verdict.role) if left else change], at=at)
         except LostRaceError:
-            if not left or context.reader.job(job.name) != job:
+            # By version: the table keeps milliseconds, so the same job may be read with other instants.
+            fresh = context.reader.job(job.name)
+            if not left or fresh is None or fresh.ver != job.ver:
                 raise
             context.roles.read_again(context.pools.role_starts(context.pool))
         else:
