@@ -1,6 +1,7 @@
 """Checks what the account lets the caller see and do beside the API."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from trainmaster_client.api import API_URL_PARAMETER
@@ -21,6 +22,10 @@ LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 _OPERATOR_ALARMS = "operator-"
 """Prefix of the alarms in template.yaml that are for who runs the stack; after it comes the stack's name."""
+_FIRST_DATA_WITHIN = timedelta(minutes=10)
+"""Age of a stack up to which an alarm may have seen no data; functions write their first within minutes."""
+_NO_DATA = "no datapoints were received"
+"""Words of CloudWatch's StateReason where data are missing that the alarm treats as breaching."""
 
 
 def logs(seen: Seen) -> Finding:
@@ -87,8 +92,18 @@ def operator_alarms(seen: Seen) -> Finding:
     alarms = asked(lambda: seen.client("cloudwatch").describe_alarms(**wanted))
     if isinstance(alarms, AwsSaid):
         return skipped(alarms.why)
-    names = [alarm["AlarmName"] for alarm in alarms.get("MetricAlarms", ())]
-    return worth_a_warning(Trouble.OPERATOR_ALARM, ", ".join(names)) if names else good("none in ALARM")
+    ringing = alarms.get("MetricAlarms", ())
+    early = [alarm["AlarmName"] for alarm in ringing if _is_before_first_data(alarm, seen)]
+    names = [alarm["AlarmName"] for alarm in ringing if alarm["AlarmName"] not in early]
+    if names:
+        return worth_a_warning(Trouble.OPERATOR_ALARM, ", ".join(names))
+    return good(f"the stack is new, no data yet: {', '.join(early)}" if early else "none in ALARM")
+
+
+def _is_before_first_data(alarm: Mapping[str, Any], seen: Seen) -> bool:
+    """Tell whether an alarm that was just made rings only because nothing has written its metric so far."""
+    is_new = seen.now() - alarm["AlarmConfigurationUpdatedTimestamp"] < _FIRST_DATA_WITHIN
+    return is_new and _NO_DATA in alarm.get("StateReason", "")
 
 
 def named_roles(policy: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import socket
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -124,11 +124,37 @@ def test_a_training_role_trusts_sagemaker(statement: Any, outcome: tuple[str, st
     assert looking.service.asked == [("get_role", {"RoleName": "train"})]
 
 
+NO_DATA = (
+    "Threshold Crossed: no datapoints were received for 1 period and 1 missing datapoint was treated "
+    "as [Breaching]."
+)
+
+
+def ringing(age: timedelta, reason: str) -> dict[str, Any]:
+    """Make an alarm in ALARM that was made this long ago."""
+    return {
+        "AlarmName": "operator-tm-first-unseen",
+        "AlarmConfigurationUpdatedTimestamp": NOW - age,
+        "StateReason": reason,
+    }
+
+
 @pytest.mark.parametrize(
     ("alarms", "outcome"),
-    [([], ("ok", None)), ([{"AlarmName": "operator-tm-api-errors"}], ("warn", "operator-alarm"))],
+    [
+        pytest.param([], ("ok", None), id="none"),
+        pytest.param(
+            [ringing(timedelta(minutes=2), "Threshold Crossed: 1 datapoint [3.0]")],
+            ("warn", "operator-alarm"),
+            id="errors of a new stack",
+        ),
+        pytest.param([ringing(timedelta(minutes=2), NO_DATA)], ("ok", None), id="a new stack without data"),
+        pytest.param(
+            [ringing(timedelta(hours=1), NO_DATA)], ("warn", "operator-alarm"), id="no data for an hour"
+        ),
+    ],
 )
-def test_an_admin_is_told_of_alarms(alarms: list[dict[str, str]], outcome: tuple[str, str | None]) -> None:
+def test_an_admin_is_told_of_alarms(alarms: list[dict[str, Any]], outcome: tuple[str, str | None]) -> None:
     looking = seen({"describe_alarms": {"MetricAlarms": alarms}}, policy={})
     finding = account.operator_alarms(looking)
     assert (finding.word, finding.trouble) == outcome
