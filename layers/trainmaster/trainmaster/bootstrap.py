@@ -179,6 +179,7 @@ class Wiring:
                 reads=ReadCounts(counts, throttle=self.settings.api_throttle),
                 left=self._left,
                 region=self.settings.region,
+                training_role_arns=self.settings.training_role_arns,
                 folders=self.table.folders,
             ),
         )

@@ -40,7 +40,7 @@ JOB_VIEW_KEYS = {
     "waiting", "attempt",
     "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
     "cost_is_estimate", "fair_share", "after",
-    "array", "eligible_at",
+    "array", "eligible_at", "set_by_pool",
 }  # fmt: skip
 POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
 

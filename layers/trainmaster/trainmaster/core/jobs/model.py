@@ -119,6 +119,8 @@ class JobSpec:
     """Quota of its team by instance type when it was submitted, of a job that cannot be stopped and starts
     within it alone; None: it may borrow (``planning.loans``)."""
     array: TaskOf | None = None  # None: it was submitted by itself
+    set_by_pool: tuple[str, ...] | None = None
+    """Fields of the request that its pool has set otherwise than it was sent, such as ``RoleArn``; None: none."""
 
     @property
     def has_checkpoint(self) -> bool:
