@@ -72,7 +72,6 @@ def job_view(job: Job, around: JobContext) -> View:
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
         "retries": job.comebacks.retries,
-        "set_by_pool": list(job.spec.set_by_pool or ()),
         "wasted_seconds": job.spent.all_wasted(),
         "cost_usd": _cost_usd(job, now=around.now),
         "cost_is_estimate": not job.is_final,

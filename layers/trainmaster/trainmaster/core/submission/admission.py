@@ -21,7 +21,7 @@ from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near
 from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
-from trainmaster.core.submission.never_fits import Bounds
+from trainmaster.core.submission.never_fits import Bounds, no_pool, two_pools
 from trainmaster.core.submission.request_places import Places
 from trainmaster.core.submission.set_by_pool import (
     fields_set_by_pool,
@@ -30,8 +30,6 @@ from trainmaster.core.submission.set_by_pool import (
     with_overrides,
 )
 
-RULE_NO_POOL = "no-pool"
-RULE_ONE_POOL = "one-pool"
 RULE_MAX_PRIORITY = "max-priority"
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -256,38 +254,17 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
     types = _types(submission.ask)
     homeless = [name for name in types if policy.pool_of([name]) is None]
     for name in homeless:
-        yield _no_pool(submission, name, policy)
+        yield no_pool(submission.places, name, policy)
     pool = policy.pool_of(types)
     if pool is not None:
         yield from _bounds(submission, pool, policy).violations()
     elif not homeless:
-        yield _two_pools(types, policy)
+        yield two_pools(types, policy)
 
 
 def _bounds(submission: Submission, pool: PoolPolicy, policy: Policy) -> Bounds:
     places = submission.places
     return Bounds(ask=submission.ask, team=submission.team, pool=pool, policy=policy, places=places)
-
-
-def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> FieldError:
-    known = sorted(name for pool in policy.pools for name in pool.instance_types)
-    hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
-    return FieldError(
-        field=submission.places.type_of(instance_type),
-        message=f"{instance_type} belongs to no pool",
-        hint=hint,
-        rule=RULE_NO_POOL,
-    )
-
-
-def _two_pools(types: list[str], policy: Policy) -> FieldError:
-    owners = {pool.name for name in types if (pool := policy.pool_of([name]))}
-    return FieldError(
-        field="ResourceConfig",
-        message=f"{', '.join(types)} belong to different pools: {', '.join(sorted(owners))}",
-        hint="use instance types of one pool",
-        rule=RULE_ONE_POOL,
-    )
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
