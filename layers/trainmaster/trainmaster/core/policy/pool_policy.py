@@ -13,6 +13,7 @@ from trainmaster.core.policy.keys import Keys, Section, key, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Whole, duration_text, list_of
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import Order
+from trainmaster.core.policy.pool_overrides import Overrides
 from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
@@ -127,6 +128,12 @@ class PoolPolicy(Section):
     """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
+    overrides: Overrides = key(
+        Keys(Overrides),
+        {},
+        "Fields that the pool writes into each request at its submission, before rules judge it. Jobs that "
+        "wait already keep theirs.",
+    )
     calendar: tuple[CalendarEntry, ...] = key(
         list_of(Keys(CalendarEntry), "write a list of entries"),
         [],
