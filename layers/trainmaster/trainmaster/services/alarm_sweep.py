@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import (
     AlarmKind,
     AlarmReading,
@@ -81,7 +81,7 @@ class AlarmSweep:
         if job is None:
             return
         name = alarm_name(self.stack, AlarmKind.IDLE, entry.training_job_name)
-        after = reactions.stop_for_idleness(job, self.alarms.reading(name), governing, now=self.clock())
+        after = alarm_reactions.stop_for_idleness(job, self.alarms.reading(name), governing, now=self.clock())
         if after is not None:
             self._commit(job, after)
 
@@ -103,7 +103,7 @@ class AlarmSweep:
     def _make_again(self, entry: RunningJob) -> None:
         job = self.reader.job(entry.name)
         if job is not None and job.ver == entry.ver:
-            self._commit(job, reactions.alarms_lost(job))
+            self._commit(job, alarm_reactions.alarms_lost(job))
 
     def _commit(self, before: Job, after: Job) -> None:
         self.store.commit([Change(before=before, after=after)], at=self.clock())
