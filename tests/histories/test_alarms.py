@@ -216,6 +216,7 @@ def _play_block(first: int) -> None:
     histories = [
         played(Watching(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
     ]
+    # Of ten blocks the least had 14 ends, the mean 35: a change of the planner changes what is drawn.
     for kind in AlarmKind:
-        assert sum(one.stops[kind] for one in histories) >= 1, "the dice must come to the case"
-    assert sum(one.alarm_ends for one in histories) >= 20, "the dice must come to the case"
+        assert sum(history.stops[kind] for history in histories) >= 1, "the dice must come to the case"
+    assert sum(history.alarm_ends for history in histories) >= 7, "the dice must come to the case"
