@@ -22,6 +22,7 @@ from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 from trainmaster.core.submission.never_fits import Bounds
+from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
 
 RULE_NO_POOL = "no-pool"
@@ -242,6 +243,9 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
     pool = policy.pool_of(types)
     if pool is not None:
         yield from _bounds(submission, pool, policy).violations()
+        yield from PlanRefusals(
+            ask=submission.ask, team=submission.team, pool=pool, places=submission.places
+        ).violations()
     elif not homeless:
         yield _two_pools(types, policy)
 
