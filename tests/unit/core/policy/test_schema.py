@@ -49,6 +49,7 @@ RULES: dict[str, Any] = {
     "must_fit": {"mode": "audit"},
 }
 
+PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring"
 FULL: dict[str, Any] = {
     "version": 1,
     "pools": [
@@ -71,6 +72,7 @@ FULL: dict[str, Any] = {
                 "security_group_ids": ["sg-0a1b2c3d"],
                 "tags": {"cost-center": "research-7"},
             },
+            "plans": [{"arn": PLAN, "teams": ["vision"], "drain": "20m", "fee_usd": 41_000}],
             "order": {
                 "aging": {"per": "12h", "add": 2},
                 "backfill": False,
@@ -282,7 +284,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 37
+    assert len(compared) == 38
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -304,7 +306,7 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    compared = {"name", "quotas", "shares", "calendar", "capacity", "spot_capacity", "pattern"}
+    compared = {"name", "quotas", "shares", "calendar", "plans", "capacity", "spot_capacity", "pattern"}
     compared |= {"subnets", "security_group_ids"}  # one needs the other
     is_compared = compared & set(path) or path[-1] in {
         "pools",
