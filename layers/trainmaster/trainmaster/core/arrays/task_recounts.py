@@ -1,4 +1,4 @@
-"""What the row of an array should say of its tasks, by the jobs that they became.
+"""Counts of an array by the jobs that its tasks became: its row should say the same.
 
 The row is kept by the changes of its tasks. A release that knows no arrays writes their jobs without the
 array's name and adds nothing to the row, so after it was rolled back to the two may differ.
