@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.gateway.queued_calls import RenewingApi
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import instant
@@ -70,15 +71,22 @@ class QueueData:
         now = _clock(given, now)
         document = self._api.job(name)
         job = job_view(document)
-        others = self._jobs_of_pool(job.pool) if depends_on_others(job) else []
-        known = [other for other in others if other.name != job.name]
-        (row, *_) = job_rows([job, *known], now=now, pools=self._reader.pools() if others else ())
+        others, trouble = self._others(job) if depends_on_others(job) else ([], "")
+        (row, *_) = job_rows([job, *others], now=now, pools=self._reader.pools() if others else ())
         questions = {change: asdict(question(change, job, now=now)) for change in CHANGES}
-        return {"job": document, "row": _row(row, 0), "wait": _wait(job, known), "questions": questions}
+        wait = {**_wait(job, others), "trouble": trouble}
+        return {"job": document, "row": _row(row, 0), "wait": wait, "questions": questions}
 
-    def _jobs_of_pool(self, pool: str) -> list[JobView]:
-        """Read the jobs of a pool; what did not change since the last look is not sent again."""
-        return [job_view(entry) for entry in self._reader.whole({"pool": pool}).get("jobs") or ()]
+    def _others(self, job: JobView) -> tuple[list[JobView], str]:
+        """Read the other jobs of its pool; or say why not, as a job is shown without them, too.
+
+        What did not change since the last look is not sent again.
+        """
+        try:
+            entries = self._reader.whole({"pool": job.pool}).get("jobs") or ()
+            return [other for other in map(job_view, entries) if other.name != job.name], ""
+        except TrainmasterClientError as error:
+            return [], str(error)
 
 
 def _wait(job: JobView, others: Sequence[JobView]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ export function waitReport({ job, row, wait, questions }, context) {
   return [
     row.cells.reason ? h("p", {}, localTimes(row.cells.reason, now)) : null,
     starts(job, now),
+    wait.trouble ? h("p", { class: "note" }, `Who holds what it needs is not known: ${wait.trouble}`) : null,
     parties("In use by", wait.users, wait.unnamed_users, (one) => (one.ends_by ? (new Date(one.ends_by) > now ? `until ${clock(one.ends_by, now)}` : "due to end") : "no certain end")),
     parties("Ahead of it", wait.ahead, wait.unnamed_ahead, (one) => `priority ${one.priority}`),
     helps({ job, row, wait, questions }, context),
@@ -42,7 +43,7 @@ function helps({ job, row, wait, questions }, context) {
   const shape = context.session.changes && FOR_INSTANCES.has(row.code) ? otherShape(job, context) : null;
   const buttons = [shape, ...jobActions(job, questions, context)].filter(Boolean);
   if (!wait.help && !buttons.length) return null;
-  const advice = wait.help && `${wait.help[0].toUpperCase()}${wait.help.slice(1)}${wait.help.endsWith(".") ? "" : "."}`;
+  const advice = wait.help && `${wait.help[0].toUpperCase()}${wait.help.slice(1)}${/\.$|trainmaster /.test(wait.help) ? "" : "."}`;
   return [
     h("h3", {}, row.phase === "waiting" ? "What would help" : "What you may do"),
     advice ? h("p", {}, advice) : null,
