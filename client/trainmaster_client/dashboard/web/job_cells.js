@@ -24,7 +24,7 @@ export function cutName(text, attributes = {}, tag = "span") {
   const letters = [...text];
   const head = letters.slice(0, -KEPT_END).join("");
   const tail = letters.slice(-KEPT_END).join("");
-  return h(tag, { ...attributes, class: "cut", title: text }, head ? h("span", {}, head) : null, h("span", {}, tail));
+  return h(tag, { ...attributes, class: "cut", title: text }, head ? h("span", { class: "head" }, head) : null, tail);
 }
 
 export function nameCell(row) {

@@ -26,8 +26,7 @@ export class Table {
   constructor({ caption, columns, keyOf, stampOf = JSON.stringify, open = null, sort = null, onsort = null }) {
     Object.assign(this, { columns, keyOf, stampOf, open, sort, onsort });
     this.head = h("tr", {});
-    this.above = gap();
-    this.below = gap();
+    [this.above, this.below] = [gap(columns.length), gap(columns.length)];
     this.body = h("tbody", { "data-rows": true, onkeydown: (event) => this.#key(event), onclick: (event) => this.#click(event) });
     const widths = h("colgroup", {}, columns.map((one) => h("col", { class: `w-${one.key}` })));
     this.table = h("table", { class: "lines" }, h("caption", { class: "quiet" }, caption), widths, h("thead", {}, this.head), this.body);
@@ -186,8 +185,8 @@ export class Table {
   }
 }
 
-function gap() {
-  return h("tr", { class: "gap", "aria-hidden": "true", hidden: true }, h("td", { colspan: "99" }));
+function gap(width) {
+  return h("tr", { class: "gap", "aria-hidden": "true", hidden: true }, h("td", { colspan: String(width) }));
 }
 
 function sized(element, height) {
