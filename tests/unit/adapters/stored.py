@@ -140,6 +140,7 @@ def full_job() -> Job:
         keep_alive=minutes(9),
         predicted=minutes(33),
         halves_batch=True,
+        set_by_pool=("RoleArn", "Tags.owner"),
         priority=7,
         ranked_by="order-1",
         ver=12,
