@@ -21,6 +21,7 @@ from trainmaster.core.policy.plan_windows import (
 )
 from trainmaster.core.policy.pool_limits import Limits, WarmPool
 from trainmaster.core.policy.pool_order import Order
+from trainmaster.core.policy.pool_overrides import Overrides
 from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
 from trainmaster.core.policy.training_plans import MOST_PLANS, PlanEntry
@@ -62,6 +63,12 @@ class PoolPolicy(Section):
     """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
+    overrides: Overrides = key(
+        Keys(Overrides),
+        {},
+        "Fields that the pool writes into each request at its submission, before rules judge it. Jobs that "
+        "wait already keep theirs.",
+    )
     calendar: tuple[CalendarEntry, ...] = key(
         list_of(Keys(CalendarEntry), "write a list of entries"),
         [],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector, plan_name
-from trainmaster.core.request.options import Alternative, PlanUse, UserOptions
+from trainmaster.core.request.options import PlanUse, UserOptions
 
 _WARM_KEY_BYTES = 8
 
@@ -65,13 +65,16 @@ def _on_plan(shape: Shape, plan: str | None) -> Shape:
 
 
 def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
-    return tuple(_alternative(body, alternative) for alternative in options.alternatives)
-
-
-def _alternative(body: Mapping[str, Any], alternative: Alternative) -> Shape:
-    vector = {alternative.capacity: alternative.count}
-    return Shape(
-        vector=vector, subnet=alternative.subnet, warm_key=warm_key(body, vector, subnet=alternative.subnet)
+    listed = body.get("VpcConfig", {}).get("Subnets", [])
+    wanted = (
+        (alternative.capacity, alternative.count, subnet)
+        for alternative in options.alternatives
+        for subnet in alternative.subnets(listed)
+    )
+    # A shape that is named for itself and is among those of @any counts once, where it comes first.
+    return tuple(
+        Shape(vector={kind: count}, subnet=subnet, warm_key=warm_key(body, {kind: count}, subnet=subnet))
+        for kind, count, subnet in dict.fromkeys(wanted)
     )
 
 

@@ -20,6 +20,8 @@ from trainmaster.core.request.request import Ask
 from trainmaster.core.submission.request_places import Places
 
 RULE_NEVER_FITS = "never-fits"
+RULE_NO_POOL = "no-pool"
+RULE_ONE_POOL = "one-pool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,3 +200,24 @@ class Bounds:
             f" than the {usd_text(limit)} that team {self.team} has for a whole month",
             f"{less}, or ask an admin for a larger budget",
         )
+
+
+def no_pool(places: Places, instance_type: str, policy: Policy) -> FieldError:
+    known = sorted(name for pool in policy.pools for name in pool.instance_types)
+    hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
+    return FieldError(
+        field=places.type_of(instance_type),
+        message=f"{instance_type} belongs to no pool",
+        hint=hint,
+        rule=RULE_NO_POOL,
+    )
+
+
+def two_pools(types: list[str], policy: Policy) -> FieldError:
+    owners = {pool.name for name in types if (pool := policy.pool_of([name]))}
+    return FieldError(
+        field="ResourceConfig",
+        message=f"{', '.join(types)} belong to different pools: {', '.join(sorted(owners))}",
+        hint="use instance types of one pool",
+        rule=RULE_ONE_POOL,
+    )
