@@ -37,7 +37,7 @@ from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.queue_fronts import FrontLooks, Fronts
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.creation import TAGS_WITHIN
-from trainmaster.services.training_plans import PlanLooks
+from trainmaster.services.training_plans import PlanLooks, recent_windows
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -146,7 +146,8 @@ class Reconciler:
             self.wake_ups.send(pools)
 
     def _note_calendars(self, policy: Policy) -> None:
-        changes = tuple(recent_changes(policy, self.clock()))
+        now = self.clock()
+        changes = (*recent_changes(policy, now), *recent_windows(policy, now))
         if changes:
             self.policies.note_capacity(changes)
 

@@ -18,6 +18,7 @@ ENDS_BEFORE = timedelta(minutes=30)
 USABLE = frozenset({"Scheduled", "Active"})
 """Statuses of plans, and of their parts, whose windows count. Source: API reference, TrainingPlanSummary."""
 _SECOND = timedelta(seconds=1)
+_PRICE = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,19 @@ class PlanSeen:
         """Hours of its instances in all its windows."""
         seconds = sum(window.instances * ((window.end - window.begin) // _SECOND) for window in self.windows)
         return Fraction(seconds, 3600)
+
+
+def usd_per_hour(plan: PlanSeen, fee_usd: Decimal | None) -> Decimal | None:
+    """Return the share of the fee of one instance for an hour; None where the fee or the hours are unknown.
+
+    Args:
+        plan: The plan, whose own fee counts if SageMaker reports it.
+        fee_usd: The fee as the policy has it.
+    """
+    fee, hours = plan.fee_usd or fee_usd, plan.instance_hours
+    if fee is None or not hours:
+        return None
+    return (fee * hours.denominator / hours.numerator).quantize(_PRICE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
