@@ -293,6 +293,7 @@ def _of_the_pool() -> Iterator[tuple[str, Example]]:
         "month": "2026-11",
         "usd_per_hour": Decimal("1.5"),
         "billed_from": NOON,
+        "because": "its capacity is needed",
     }
     full_warm = WarmPool(**warm, **paid, releasing=True)
     yield "WarmPool", Example(full=full_warm, sparse=WarmPool(**warm))

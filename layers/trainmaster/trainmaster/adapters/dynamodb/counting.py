@@ -10,6 +10,7 @@ from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_t
 from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
 from trainmaster.adapters.dynamodb.learned_lengths import teach
 from trainmaster.adapters.dynamodb.updates import Update, Updates
+from trainmaster.adapters.dynamodb.warm_histories import note_warm_lessons
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
@@ -52,6 +53,7 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         note_task_ends(updates, change)
         if change.role is not None:
             note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
+    note_warm_lessons(updates, changes, at=at)
     if condition is not None:
         pool = changes[0].after.spec.pool
         throttle_claims(updates, changes, condition.throttles)
