@@ -343,7 +343,12 @@ def _usage_line(name: str, usage: Usage) -> UsageLine:
     by = {Cause(cause): cents for cause, cents in usage.by.items()}
     cents = None if usage.unpriced else sum(by.values())
     return UsageLine(
-        job=name, instance_seconds=usage.instance_seconds, cents=cents, by=by, saved_cents=usage.saved
+        job=name,
+        instance_seconds=usage.instance_seconds,
+        cents=cents,
+        by=by,
+        saved_cents=usage.saved,
+        warm_saved_cents=usage.warm_saved,
     )
 
 

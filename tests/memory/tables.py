@@ -82,6 +82,7 @@ class Usage:
     instance_seconds: int = 0
     unpriced: int = 0
     saved: int = 0
+    warm_saved: int = 0
     by: Counter[str] = field(default_factory=Counter)
 
 

@@ -75,6 +75,7 @@ def full_attempt() -> Attempt:
         max_pending=minutes(30),
         reuses="train-0",
         half_life=timedelta(days=3),
+        cold_startup=minutes(5),
         usd_per_hour=Decimal("2.84"),
         reserved_cents=568,
         month="2026-11",
@@ -112,6 +113,7 @@ def full_attempt() -> Attempt:
         cents=260,
         cents_by={"productive": 200, "startup": 60},
         saved_cents=120,
+        warm_saved_cents=35,
     )
 
 

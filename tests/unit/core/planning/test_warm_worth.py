@@ -17,7 +17,7 @@ from trainmaster.core.planning.warm_pools import Upkeep
 from trainmaster.core.planning.warm_worth import HALF_LIFE, NOT_KNOWN, worth_of
 from trainmaster.core.policy import WarmPool as WarmRules
 
-from tests.unit.core.planning.plans import NOON, minutes, of
+from tests.builders import NOON, minutes, of
 
 COLD = minutes(4) + ASSUMED_WARM_STARTUP
 """Start-up after which a warm start saves four minutes."""

@@ -188,6 +188,7 @@ def _charge(updates: Updates, change: Change) -> None:
             cents=ended.bill.cents,
             by={Cause(cause): cents for cause, cents in ended.bill.by.items()},
             saved_cents=ended.bill.saved_cents,
+            warm_saved_cents=ended.bill.warm_saved_cents or 0,
         )
         _bill(updates, team, ended.claim.month, line)
 
@@ -199,6 +200,7 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
     job.add["saved"] += line.saved_cents
+    job.add["warm_saved"] += line.warm_saved_cents
     by = {cause: cents for cause, cents in line.by.items() if cause is not Cause.UNKNOWN}
     if unseen := line.by.get(Cause.UNKNOWN, 0):
         # Stored as a part of what is productive: releases that a stack may go back to know no such cause.

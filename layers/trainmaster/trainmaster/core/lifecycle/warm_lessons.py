@@ -1,4 +1,4 @@
-"""Derive from a change what it teaches about how soon jobs of a warm key follow each other."""
+"""Derive from starts and ends how soon jobs of a warm key follow each other, and what a warm start saves."""
 
 from datetime import datetime, timedelta
 
@@ -55,3 +55,11 @@ def _startup(attempt: Attempt) -> timedelta | None:
     since_claim = attempt.training_since - attempt.claim.at
     up = attempt.bill.instance_seconds / attempt.shape.instances * _SECOND
     return max(min(since_claim, up - (attempt.trained or timedelta())), timedelta())
+
+
+def startup_saved(attempt: Attempt) -> timedelta:
+    """Return the start-up that its warm pool saved an ended attempt; 0 if it took over none."""
+    usual = attempt.claim.cold_startup
+    if not attempt.warm_start or usual is None or attempt.training_since is None:
+        return timedelta()
+    return max(usual - (attempt.training_since - attempt.claim.at), timedelta())
