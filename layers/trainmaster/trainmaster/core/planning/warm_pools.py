@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.row_words import length
 from trainmaster.core.planning.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
@@ -135,6 +136,25 @@ def worth_of_pool(
     """
     idle = max(now - pool.since, timedelta())
     return worth_of(histories.get(pool.warm_key), idle=idle, horizon=rules.max_idle, now=now)
+
+
+def why_kept(pool: WarmPool, rules: WarmRules, histories: Mapping[str, WarmHistory], *, now: datetime) -> str:
+    """Say in a clause why instances are kept or are being given up, without a look at the queue.
+
+    Args:
+        pool: The warm pool.
+        rules: The policy's rules about warm pools.
+        histories: Records by warm key.
+        now: The instant to speak of.
+    """
+    if is_leaving(pool, now=now):
+        return f"being given up: {pool.because or 'its time is over'}"
+    if rules.retain is not None:
+        return f"kept for {length(rules.retain)} after their job, longer for a waiting job that can use them"
+    worth = worth_of_pool(pool, rules, histories, now=now)
+    if worth.keep_for > timedelta():
+        return f"kept for {length(worth.keep_for)} more unless a job takes them over: {worth.text}"
+    return f"kept for a waiting job that can use them, else given up next: {worth.text}"
 
 
 def keys_wanted(waiting: Iterable[WaitingJob]) -> frozenset[str]:
