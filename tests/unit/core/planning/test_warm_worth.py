@@ -6,7 +6,7 @@ import pytest
 from trainmaster.core.planning.actions import KeepWarm, ReleaseWarm
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.warm_history import (
-    ASSUMED_WARM_STARTUP,
+    ASSUMED_WARM_SHARE,
     LATEST_STARTS,
     Gap,
     KeyStart,
@@ -19,8 +19,8 @@ from trainmaster.core.policy import WarmPool as WarmRules
 
 from tests.builders import NOON, minutes, of
 
-COLD = minutes(4) + ASSUMED_WARM_STARTUP
-"""Start-up after which a warm start saves four minutes."""
+COLD = minutes(4) * ASSUMED_WARM_SHARE / (ASSUMED_WARM_SHARE - 1)
+"""Start-up of which a warm start saves four minutes."""
 HORIZON = minutes(30)
 
 
@@ -52,7 +52,7 @@ def keep_minutes(record: WarmHistory | None, *, idle: float = 0) -> float:
         pytest.param(None, 0, 0, id="nothing is known of the key"),
         pytest.param(WarmHistory(), 0, 0, id="an empty record"),
         pytest.param(history(1, 1, 1, cold=None), 0, 0, id="no start-up is known, so nothing is saved"),
-        pytest.param(history(1, 1, 1, cold=ASSUMED_WARM_STARTUP), 0, 0, id="a cold start is as quick"),
+        pytest.param(history(1, 1, 1, cold=minutes(1)), 0, 0, id="a cold start is as quick as the job comes"),
         # gain(1) = 3 * (4 - 1) - 1 of doubt
         pytest.param(history(1, 1, 1), 0, 1, id="a job came within a minute each time"),
         # gain(3) = 3 * (4 - 3) - 3 = 0
@@ -87,6 +87,11 @@ def test_instances_that_cost_more_to_start_are_kept_for_longer() -> None:
 
 def test_without_a_record_it_says_so() -> None:
     assert NOT_KNOWN.text == "no job is known to come that can use it"
+
+
+def test_one_that_has_been_idle_for_longer_than_it_ever_took_says_so() -> None:
+    worth = worth_of(history(1, 1, 1), idle=minutes(2), horizon=HORIZON, now=NOON)
+    assert worth.text == "after none of the last 3 ends did a job come so late"
 
 
 def test_it_says_in_numbers_why_it_is_kept() -> None:

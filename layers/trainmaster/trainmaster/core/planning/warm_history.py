@@ -12,9 +12,9 @@ LATEST_STARTUPS = 5
 """Number of the last start-ups of a key that are kept, cold and warm ones apart."""
 KEPT = timedelta(days=90)
 """How long the record of a key is kept after its last start or end."""
-ASSUMED_WARM_STARTUP = timedelta(seconds=30)
-"""Start-up in a warm pool, of a key that has none recorded. Source: SageMaker developer guide, managed warm
-pools, says that they start in seconds."""
+ASSUMED_WARM_SHARE = 8
+"""Start-up in a warm pool as a part of a cold one, of a key that has none recorded: half a minute of four.
+SageMaker aims at less than 20 seconds, and the container has to start as well."""
 T = TypeVar("T")
 
 
@@ -87,7 +87,7 @@ class WarmHistory:
         """Start-up that a warm pool saves the next attempt; 0 as long as no cold start-up is known."""
         if self.cold_startup is None:
             return timedelta()
-        warm = median_low(self.warm) if self.warm else ASSUMED_WARM_STARTUP
+        warm = median_low(self.warm) if self.warm else self.cold_startup / ASSUMED_WARM_SHARE
         return max(self.cold_startup - warm, timedelta())
 
     def gaps(self, *, horizon: timedelta, now: datetime) -> Iterator[Gap]:

@@ -25,6 +25,8 @@ class WarmWorth:
     """Start-up that the next job saves in it."""
     ends: int = 0
     """Number of the recorded ends after which instances were idle as long as these are by now."""
+    sooner: int = 0
+    """Number of the recorded ends after which a job came, if after none of them it came so late."""
     came: int = 0
     """Number of those ends after which a job came within ``keep_for``, or within ``saves`` if that is 0."""
 
@@ -32,7 +34,8 @@ class WarmWorth:
     def text(self) -> str:
         """Say in a clause why it is kept or not."""
         if not self.ends:
-            return "no job is known to come that can use it"
+            late = f"after none of the last {self.sooner} ends did a job come so late"
+            return late if self.sooner else "no job is known to come that can use it"
         came = f"after {self.came} of the last {self.ends} ends that left such instances idle for so long"
         within = length(self.keep_for or self.saves)
         return f"{came} a job came within {within}; a warm start saves {length(self.saves)}"
@@ -67,9 +70,10 @@ def worth_of(history: WarmHistory | None, *, idle: timedelta, horizon: timedelta
     if history is None:
         return NOT_KNOWN
     saves = history.saved_by_start
-    at_risk = [gap for gap in history.gaps(horizon=horizon, now=now) if gap.length > idle]
+    gaps = list(history.gaps(horizon=horizon, now=now))
+    at_risk = [gap for gap in gaps if gap.length > idle]
     if not at_risk:
-        return WarmWorth(keep_for=_NO_TIME, saves=saves)
+        return WarmWorth(keep_for=_NO_TIME, saves=saves, sooner=sum(gap.is_over for gap in gaps))
     keep_for = _best(_Odds.of(at_risk, idle=idle, now=now), saves / _SECOND, most=(horizon - idle) / _SECOND)
     kept = timedelta(seconds=keep_for)
     upto = idle + (kept or saves)
