@@ -160,6 +160,10 @@ def price_of_preemption(stage: Stage) -> None:
     stage.finish("urgent")
     stage.until_state(long="running")
     stage.advance(5 * 60)
+    _second_preemption(stage)
+
+
+def _second_preemption(stage: Stage) -> None:
     stage.submit("urgent-too", priority=40)
     stage.advance(A_MOMENT)
     why = stage.look("urgent-too")["waiting"]["message"]

@@ -12,8 +12,8 @@ from trainmaster.core.policy.job_rules import Rules
 from tests.markdown import codes, table, text_of
 
 POLICY = text_of("docs/policy.md")
-OF_AN_INSTANT = {"base", "stops", "ahead"}
-"""Fields of a pool that its calendar fills in, which nobody writes."""
+OF_AN_INSTANT = {"base", "stops", "ahead", "seen_plans", "plan_capacity", "plans_ahead"}
+"""Fields of a pool that its calendar and its plans fill in, which nobody writes."""
 
 
 def policy_with(key: str, value: object) -> PoolPolicy:

@@ -49,6 +49,7 @@ RULES: dict[str, Any] = {
     "must_fit": {"mode": "audit"},
 }
 
+PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring"
 FULL: dict[str, Any] = {
     "version": 1,
     "pools": [
@@ -71,6 +72,7 @@ FULL: dict[str, Any] = {
                 "security_group_ids": ["sg-0a1b2c3d"],
                 "tags": {"cost-center": "research-7"},
             },
+            "plans": [{"arn": PLAN, "teams": ["vision"], "drain": "20m", "fee_usd": 41_000}],
             "order": {
                 "aging": {"per": "12h", "add": 2},
                 "backfill": False,
@@ -125,7 +127,7 @@ FULL: dict[str, Any] = {
     "spot": {"max_wait": "2h", "max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
     "unmanaged_jobs": {"then": "stop", "except_principals": [ARN], "except_tuning_jobs": False},
     "idle": {"gpu_below_percent": 5, "for": "30m", "period": "15m", "then": "requeue", "warn_first": "5m"},
-    "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify"},
+    "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify", "warn_first": "2h"},
     "checkpoints": {"max_age": "1h"},
     "recovery": {
         "min_runtime": "1h",
@@ -207,13 +209,17 @@ def value_at(path: Path) -> Any:
     return inner
 
 
+def _told_most(way: dict[str, Any]) -> tuple[bool, bool, bool]:
+    return (way.get("type") == "object", "$ref" in way, "pattern" in way)
+
+
 def subschema(path: Path, node: dict[str, Any] = SCHEMA) -> dict[str, Any]:
-    """What the schema says of a place; of several ways to write it, the mapping."""
+    """What the schema says of a place; of several ways to write it, the mapping, else the pattern."""
     if "$ref" in node:
         node = node | SCHEMA["$defs"][node["$ref"].rpartition("/")[2]]
     if "anyOf" in node and "properties" not in node:
         ways = node["anyOf"]
-        chosen = subschema((), max(ways, key=lambda one: (one.get("type") == "object", "$ref" in one)))
+        chosen = subschema((), max(ways, key=_told_most))
         node = {key: said for key, said in node.items() if key != "anyOf"} | chosen
     if not path:
         return node
@@ -282,7 +288,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 37
+    assert len(compared) == 38
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -304,7 +310,7 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    compared = {"name", "quotas", "shares", "calendar", "capacity", "spot_capacity", "pattern"}
+    compared = {"name", "quotas", "shares", "calendar", "plans", "capacity", "spot_capacity", "pattern"}
     compared |= {"subnets", "security_group_ids"}  # one needs the other
     is_compared = compared & set(path) or path[-1] in {
         "pools",
@@ -353,7 +359,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 62
+    assert len(shown) == 64
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

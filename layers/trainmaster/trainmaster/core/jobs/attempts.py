@@ -30,6 +30,8 @@ class Claim:
     reuses: str | None = None
     """Training job whose warm pool it was claimed with; None without one, or once SageMaker has reported
     its use."""
+    cold_startup: timedelta | None = None
+    """Usual start-up without the warm pool that it was claimed with; None: without one, or not known."""
     usd_per_hour: Decimal | None = None
     """USD per hour for all its instances, as priced at the claim; None where the price is unknown."""
     reserved_cents: int = 0
@@ -106,6 +108,8 @@ class GpuWatch:
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
     """Instant since which its utilization alarm is in ALARM."""
+    underused_stop_due: datetime | None = None
+    """When it is to be stopped unless its GPUs are used as the policy expects by then."""
     metrics_sought_at: datetime | None = None
     """When CloudWatch was checked for data of its GPUs, which happens once; None: not yet."""
 
@@ -117,7 +121,7 @@ class GpuWatch:
         return self.idle_since == instant
 
     def is_stop_due(self, now: datetime) -> bool:
-        return self.stop_due is not None and self.stop_due <= now
+        return any(due is not None and due <= now for due in (self.stop_due, self.underused_stop_due))
 
     def idle_until(self, instant: datetime) -> timedelta:
         """Return how long its GPUs have been idle at an instant; 0 if they are not."""
@@ -155,6 +159,8 @@ class Bill:
     """The same cents by what they were spent on."""
     saved_cents: int = 0
     """Cents that the same instances would have cost more on demand."""
+    warm_saved_cents: int | None = None
+    """Cents that a usual start-up without its warm pool would have cost more; None: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +174,8 @@ class Attempt:
     one."""
     max_runtime: timedelta
     """MaxRuntimeInSeconds of this attempt: the rest of the job's."""
+    plan_arn: str | None = None
+    """The training plan whose instances it runs on; None: it runs on none, or bypassed the queue."""
     max_wait: timedelta | None = None
     """MaxWaitTimeInSeconds; only of spot attempts."""
     keep_alive: timedelta | None = None

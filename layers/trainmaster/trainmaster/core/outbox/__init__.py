@@ -7,7 +7,11 @@ from trainmaster.core.outbox.texts.arrays_and_dependents import (
     dependents_ended_notice,
     held_text,
 )
-from trainmaster.core.outbox.texts.platform import checkpoints_unreadable_notice, warm_pool_not_kept_notice
+from trainmaster.core.outbox.texts.platform import (
+    checkpoints_unreadable_notice,
+    plan_unreadable_notice,
+    warm_pool_not_kept_notice,
+)
 from trainmaster.core.outbox.texts.refusals import (
     additions_refused_notice,
     platform_notice,
@@ -31,6 +35,7 @@ __all__ = [
     "held_text",
     "messages_of",
     "not_stopped_notice",
+    "plan_unreadable_notice",
     "platform_notice",
     "rule_violated_notice",
     "to_tell",

@@ -22,6 +22,7 @@ from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 from trainmaster.core.submission.never_fits import Bounds, no_pool, two_pools
+from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
 from trainmaster.core.submission.set_by_pool import (
     fields_set_by_pool,
@@ -258,6 +259,9 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
     pool = policy.pool_of(types)
     if pool is not None:
         yield from _bounds(submission, pool, policy).violations()
+        yield from PlanRefusals(
+            ask=submission.ask, team=submission.team, pool=pool, places=submission.places
+        ).violations()
     elif not homeless:
         yield two_pools(types, policy)
 
