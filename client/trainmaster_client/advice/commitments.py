@@ -43,7 +43,7 @@ class TypeUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastUse:
-    """What was used in whole hours that follow each other."""
+    """Use of instances in whole hours that follow each other."""
 
     since: datetime
     hours: int

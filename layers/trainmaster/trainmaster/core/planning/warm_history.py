@@ -30,7 +30,7 @@ class KeyStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmLesson:
-    """What one start or end adds to the record of its key."""
+    """Addition of one start or end to the record of its key."""
 
     key: str
     start: KeyStart | None = None

@@ -17,7 +17,7 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmWorth:
-    """What it is worth to go on keeping the instances of one warm pool."""
+    """Worth of keeping the instances of one warm pool for longer."""
 
     keep_for: timedelta
     """How long it is kept from now on unless a job takes it over; 0: not any longer."""
