@@ -92,7 +92,7 @@ def test_the_names_are_there_as_they_were_written(open_tab: OpenTab, stage: Stag
 
 
 def replaced(value: Any, hostile: str, key: str = "") -> Any:
-    """The document with the hostile text behind each free text of it; what columns there are nobody writes."""
+    """The document with the hostile text behind each free text of it, but for the keys of its columns."""
     if key == "columns":
         return value
     if isinstance(value, dict):
