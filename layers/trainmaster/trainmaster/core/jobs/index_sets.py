@@ -173,6 +173,10 @@ class TaskOf:
     index: int
     position: int
     """Number of the array's indices that are lower: the task's bit in the array's row."""
+    at_most: int | None = None
+    """The array's throttle when the task became a job; None: it had none, or an earlier release made it."""
+    stop_after: int | None = None
+    """``stop_after_failures`` of the array; None: an earlier release made the job."""
 
     @property
     def facts(self) -> dict[str, str | int]:
