@@ -238,6 +238,9 @@ def _cause_lines(total: Document) -> Iterator[str]:
         yield f"  {_named(cause):<12}{amount:>12.2f} USD{share:>7.1f} %"
     if total.get("saved_usd"):
         yield f"  spot saved {total['saved_usd']:.2f} USD of the on-demand price"
+    if total.get("warm_saved_usd"):
+        paid = (total.get("by") or {}).get("warm_pool") or 0
+        yield f"  warm pools saved {total['warm_saved_usd']:.2f} USD of start-up, and cost {paid:.2f} USD"
 
 
 def _named(cause: str) -> str:
@@ -252,6 +255,8 @@ def _parts(job: Document) -> str:
     """Say what the job's cost was spent on; causes without cost are left out."""
     spent = [f"{_named(cause)} {amount:.2f}" for cause, amount in (job.get("by") or {}).items() if amount]
     saved = [f"spot saved {job['saved_usd']:.2f} USD"] if job.get("saved_usd") else []
+    if job.get("warm_saved_usd"):
+        saved.append(f"warm starts saved {job['warm_saved_usd']:.2f} USD")
     return "; ".join([*([", ".join(spent)] if spent else []), *saved])
 
 

@@ -103,6 +103,44 @@ def test_lists_of_ones_own_leave_out_the_arrays_of_others(api: Api) -> None:
     assert api.get("/arrays", mine="maybe").status == 400
 
 
+@pytest.mark.parametrize("tasks", ["", "3%2", "1,", "5-1", "8", "٣"])
+def test_a_cancel_of_tasks_that_are_none_cancels_none(api: Api, tasks: str) -> None:
+    """``tasks=`` comes from scripts whose list is empty."""
+    add_array(api, tasks="0-7")
+    answer = api.call("DELETE", "/arrays/sweep", user=ADA, query={"tasks": tasks})
+    assert (answer.status, answer.json["errors"][0]["field"]) == (400, "query.tasks")
+    array = api.get("/arrays/sweep").json
+    assert (array["stopped"], array["tasks"]["waiting"]) == ("", 8)
+
+
+def test_a_throttle_in_the_tasks_of_a_rerun_is_refused_and_not_lost(api: Api) -> None:
+    add_array(api, tasks="0-7")
+    api.call("DELETE", "/arrays/sweep", user=ADA)
+    rerun = api.call("POST", "/arrays/sweep/rerun", {"tasks": "3-5%1"}, user=ADA)
+    assert (rerun.status, rerun.json["errors"][0]["field"]) == (400, "tasks")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "hint"),
+    [
+        ("afterok:a:b", "one space between two"),
+        ("afterok:a,afterok:b", "one space between two"),
+        ("a,b", "one space between two"),
+        ("sweep_3", "write task 3 of an array as sweep-3"),
+        ("afterok:sweep_3", "write task 3 of an array as sweep-3"),
+        ("after:a", "did you mean afterok?"),
+        ("afterok:a?afterany:b", "one space between two"),
+        ("afterwards:a", "use one of"),
+    ],
+)
+def test_conditions_as_slurm_writes_them_are_refused_with_the_form_here(
+    api: Api, conditions: str, hint: str
+) -> None:
+    answer = api.submit("child", tags={"trainmaster:after": conditions})
+    assert answer.status == 400
+    assert hint in answer.json["errors"][0]["hint"]
+
+
 def start_of(api: Api, name: str, **fields: Any) -> float | None:
     """Hours from now until a job is likely to start; None where nobody can tell."""
     view = api.get(f"/jobs/{name}").json

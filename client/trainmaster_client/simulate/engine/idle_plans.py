@@ -60,6 +60,7 @@ def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) ->
         released=frozenset(),
         wanted=keys_wanted(snapshot.waiting),
         limited=frozenset(snapshot.account_limits),
+        histories=snapshot.warm_histories,
         now=now,
     )
     return bool(snapshot.holds or upkeep.actions(snapshot.warm_pools))

@@ -203,8 +203,8 @@ class PoolPasses:
         match change:
             case WarmPoolExtended(until=until):
                 self.state.extend_warm(pool, until=until)
-            case WarmPoolGivenUp():
-                self.state.give_up_warm(pool)
+            case WarmPoolGivenUp(because=because):
+                self.state.give_up_warm(pool, because)
             case WarmPoolGone() if not pool.releasing and pool.expires_at > self.sagemaker.now:
                 return False
             case WarmPoolReused() | WarmPoolGone():

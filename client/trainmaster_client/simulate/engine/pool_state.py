@@ -18,6 +18,7 @@ from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, ser
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
@@ -29,6 +30,7 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
     WarmPool,
 )
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import Policy, PoolPolicy
 
 from trainmaster_client.simulate.engine.past_jobs import PastArray
@@ -60,6 +62,8 @@ class PoolState:
     """Use by team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
+    warm_histories: dict[str, WarmHistory] = field(default_factory=dict)
+    """Records by warm key."""
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
@@ -92,6 +96,7 @@ class PoolState:
             used=dict(self.used),
             warm=dict(self.warm),
             warm_pools=tuple(self.warm_pools.values()),
+            warm_histories=self._histories() if self.warm_pools else {},
             holds=tuple(self.holds.values()),
             waiting=waiting,
             arrays=self.arrays.all,
@@ -106,6 +111,11 @@ class PoolState:
             spot_max_wait=self.spot_max_wait,
             past_use=dict(self.past_use) if self.rules.order.fair_share.weight else None,
         )
+
+    def _histories(self) -> dict[str, WarmHistory]:
+        """Return the records of the keys that instances are kept warm for."""
+        keys = {pool.warm_key for pool in self.warm_pools.values()}
+        return {key: self.warm_histories[key] for key in keys if key in self.warm_histories}
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
         """Return the jobs whose back-off is over, the first to be over first."""
@@ -159,6 +169,9 @@ class PoolState:
             team = after.spec.team
             self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
             self.served |= served_by(change.ended, at=now)
+        if (lesson := warm_lesson(change, at=now)) is not None:
+            known = self.warm_histories.get(lesson.key, WarmHistory())
+            self.warm_histories[lesson.key] = known.after(lesson)
         if self.budgets.limits:
             self.budgets.charge(change)
 
@@ -209,9 +222,9 @@ class PoolState:
         account = self.budgets.account(team, month)
         return account.spent + account.reserved
 
-    def give_up_warm(self, pool: WarmPool) -> None:
+    def give_up_warm(self, pool: WarmPool, because: str) -> None:
         self.version += 1
-        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
+        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True, because=because)
 
     def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
         self.version += 1
@@ -284,6 +297,7 @@ class PoolState:
             past_use=dict(self.past_use),
             used=dict(self.used),
             warm=dict(self.warm),
+            warm_histories=dict(self.warm_histories),
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),

@@ -151,6 +151,7 @@ def _new(sweep: ArraySubmission, job: Job) -> Array:
         at_most=sweep.wanted.at_most,
         stop_after_failures=sweep.wanted.stop_after_failures,
         rerun_of=sweep.rerun_of,
+        first_numbering=sweep.first_numbering,
         folder=sweep.folder,
     )
 
@@ -240,7 +241,8 @@ def rerun_array(context: RequestContext, name: str) -> Answer:
         raise invalid([replace(mistake, field="name") for mistake in mistakes])
     submission = made_by(context, fresh)
     folder = f"{_AGAIN}{number}" if body.get("fresh") else array.folder
-    return submit_array(context, array_submission(submission, wanted, rerun_of=array.name, folder=folder))
+    again = array_submission(submission, wanted, rerun_of=array.name, folder=folder)
+    return submit_array(context, replace(again, first_numbering=array.numbering))
 
 
 def _rerun_tasks(array: Array, body: JsonObject) -> int:

@@ -10,6 +10,7 @@ from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_t
 from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
 from trainmaster.adapters.dynamodb.learned_lengths import teach
 from trainmaster.adapters.dynamodb.updates import Update, Updates
+from trainmaster.adapters.dynamodb.warm_histories import note_warm_lessons
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
 from trainmaster.core.durations.histogram import bucket
@@ -48,6 +49,7 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         note_task_ends(updates, change)
         if change.role is not None:
             note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
+    note_warm_lessons(updates, changes, at=at)
     if condition is not None:
         pool = changes[0].after.spec.pool
         throttle_claims(updates, changes, condition.throttles)
@@ -182,6 +184,7 @@ def _charge(updates: Updates, change: Change) -> None:
             cents=ended.bill.cents,
             by={Cause(cause): cents for cause, cents in ended.bill.by.items()},
             saved_cents=ended.bill.saved_cents,
+            warm_saved_cents=ended.bill.warm_saved_cents or 0,
         )
         _bill(updates, team, ended.claim.month, line)
 
@@ -193,6 +196,7 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
     job.add["saved"] += line.saved_cents
+    job.add["warm_saved"] += line.warm_saved_cents
     by = {cause: cents for cause, cents in line.by.items() if cause is not Cause.UNKNOWN}
     if unseen := line.by.get(Cause.UNKNOWN, 0):
         # Stored as a part of what is productive: releases that a stack may go back to know no such cause.

@@ -99,7 +99,8 @@ def task_request(
         position: Which of its tasks.
     """
     index = array.indices[position]
-    facts = (array.name, index, len(array.indices), array.indices[0], array.indices[-1])
+    numbering = array.numbering
+    facts = (array.name, index, numbering.count, numbering.lowest, numbering.highest)
     variables = {f"{VARIABLE_PREFIX}{name}": str(fact) for name, fact in zip(VARIABLES, facts, strict=True)}
     request = {
         **without_array_tag(body),

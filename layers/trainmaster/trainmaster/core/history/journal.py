@@ -156,6 +156,7 @@ def warm_pool_over(
         until=max(since, until),
         reused_by=reused_by.name if reused_by else None,
         reused_by_team=reused_by.spec.team if reused_by else None,
+        because=warm.because,
     )
 
 

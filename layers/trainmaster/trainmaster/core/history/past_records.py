@@ -145,6 +145,8 @@ class PastWarmPool:
     reused_by: str | None = None
     """The job that was claimed with it; None if it expired or was given up."""
     reused_by_team: str | None = None
+    because: str | None = None
+    """Why it was given up; None if it was not, or an earlier release made the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
