@@ -85,7 +85,7 @@ class PoolReplay:
             return self._withdrawn(name)
         run = self.sagemaker.news_of(name, serial, what)
         if run is not None:
-            self._news(what, self.state.jobs[name], run)
+            self._news(what, self.state.reuse_settled(name), run)
         return run is not None
 
     def _news(self, what: What, job: Job, run: Run) -> None:

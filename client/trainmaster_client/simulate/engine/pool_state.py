@@ -17,6 +17,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, served_by
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.planning.account_limits import is_due
@@ -177,6 +178,18 @@ class PoolState:
         self.jobs[job.name] = job
         self.running[job.name] = running_entry(job)
         self.running_read = None
+
+    def reuse_settled(self, name: str) -> Job:
+        """Return the job, whose attempt is known to have landed in its warm pool from its first news on.
+
+        Until then the plan counts the pool beside the attempt, as the product does.
+        """
+        job = self.jobs[name]
+        if job.live is None or job.live.claim.reuses is None:
+            return job
+        settled = steps.reuse_settled(job, None).after
+        self.changes_attempt(settled)
+        return settled
 
     def _keeps(self, pool: WarmPool) -> None:
         self.version += 1
