@@ -34,7 +34,7 @@ from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running, waiting
 
-SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
+SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1", avoids_plans=True)
 SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
 REFUSED = RequestRefusals(
     count=3, code="ValidationException", number=9, alone=2, alone_since=NOON + minutes(1)
@@ -70,6 +70,7 @@ def full_attempt() -> Attempt:
     return attempt(
         number=2,
         shape=SPOT_PAIR,
+        plan_arn="arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring",
         max_wait=timedelta(hours=7),
         keep_alive=minutes(9),
         max_pending=minutes(30),
@@ -103,6 +104,7 @@ def full_attempt() -> Attempt:
         idle_since=NOON + minutes(20),
         stop_due=NOON + minutes(50),
         underused_since=NOON + minutes(21),
+        underused_stop_due=NOON + minutes(22),
         metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
         stays_on_spot=reason("no-fallback"),
@@ -142,6 +144,7 @@ def full_job() -> Job:
         keep_alive=minutes(9),
         predicted=minutes(33),
         halves_batch=True,
+        set_by_pool=("RoleArn", "Tags.owner"),
         priority=7,
         ranked_by="order-1",
         ver=12,
@@ -244,6 +247,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         idle_since=NOON + minutes(20),
         stop_due=NOON + minutes(50),
         underused_since=NOON + minutes(21),
+        underused_stop_due=NOON + minutes(22),
         metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
         reuses="train-0",

@@ -34,6 +34,8 @@ from trainmaster.core.planning.snapshot import (
 from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import Policy, PoolPolicy
 
+from trainmaster_client.simulate.engine.past_jobs import PastArray
+from trainmaster_client.simulate.engine.replayed_arrays import ReplayedArrays
 from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
 from trainmaster_client.simulate.engine.waiting_lanes import LaneKey, Lanes
 
@@ -49,6 +51,7 @@ class PoolState:
     lanes: Lanes = field(default_factory=Lanes)
     parked: dict[str, WaitingJob] = field(default_factory=dict)
     running: dict[str, RunningJob] = field(default_factory=dict)
+    arrays: ReplayedArrays = field(default_factory=ReplayedArrays)
     holds: dict[str, PreemptionReservation] = field(default_factory=dict)
     """Reservations by preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
@@ -79,7 +82,7 @@ class PoolState:
     @property
     def is_quiet(self) -> bool:
         """Tell whether a pass would find nothing to do."""
-        return not (self.lanes or self.parked or self.warm_pools or self.holds)
+        return not (self.lanes or self.parked or self.warm_pools or self.holds or self.arrays.has_open)
 
     @property
     def is_empty(self) -> bool:
@@ -97,6 +100,7 @@ class PoolState:
             warm_histories=self._histories() if self.warm_pools else {},
             holds=tuple(self.holds.values()),
             waiting=waiting,
+            arrays=self.arrays.all,
             due=self._due(now) if self.parked else (),
             running=self.running_read,
             account_limits=dict(self.account_limits),
@@ -126,13 +130,28 @@ class PoolState:
 
     # ---- changes, as the table takes them
 
-    def enters(self, job: Job) -> None:
-        """Put a submitted job in the queue."""
-        self._put(job)
+    def enters(self, job: Job, array: PastArray | None = None) -> None:
+        """Put a submitted job in the queue, or a task into its array, which the planner expands."""
+        if array is None:
+            self._put(job)
+            return
+        self.version += 1
+        self.arrays.add(job, array)
+
+    def withdraws_task(self, name: str) -> None:
+        """End a task that is no job yet."""
+        self.version += 1
+        self.arrays.withdraw(name)
+
+    def releases(self, array: str) -> bool:
+        """Release a held array; False if it is not held."""
+        self.version += 1
+        return self.arrays.release(array)
 
     def commit(self, change: Change, *, now: datetime) -> None:
         self.version += 1
         before, after = change.before, change.after
+        self.arrays.follow(change)
         if before.is_live:
             self._count(self.used, before.vector, -1)
             self.last_end |= dict.fromkeys(before.vector, now)
@@ -204,9 +223,13 @@ class PoolState:
         return kept is not None and not kept.releasing
 
     def running_tasks(self, array: str) -> int:
-        """Return how many tasks of an array run; a replayed pool has its tasks as single jobs."""
-        tasks = (job for job in self.jobs.values() if job.spec.array and job.spec.array.name == array)
-        return sum(job.is_live for job in tasks)
+        return self.arrays.running(array)
+
+    def unstarted_tasks(self, array: str) -> list[str]:
+        """Return the names of the tasks of an array that have not started yet, jobs or not."""
+        waiting = (job for job in self.jobs.values() if job.is_waiting and not job.attempt)
+        jobs = [job.name for job in waiting if job.spec.array and job.spec.array.name == array]
+        return [*jobs, *(job.name for job in self.arrays.tasks.get(array, {}).values())]
 
     def committed_cents(self, team: str, month: str) -> int:
         account = self.budgets.account(team, month)
@@ -276,6 +299,7 @@ class PoolState:
             self,
             budgets=budgets,
             jobs=dict(self.jobs),
+            arrays=self.arrays.fork(),
             lanes=self.lanes.fork(),
             parked=dict(self.parked),
             running=dict(self.running),

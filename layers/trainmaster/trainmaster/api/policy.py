@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from http import HTTPStatus
 
 from trainmaster.api.policy_trial import try_policy
@@ -24,9 +25,11 @@ from trainmaster.core.errors import (
 from trainmaster.core.history.journal import capacity_changes
 from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
+from trainmaster.core.policy.training_plans import plans_elsewhere
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
 from trainmaster.services.calendars import at_instant
+from trainmaster.services.training_plans import with_plans
 
 CLOSED_FOR = timedelta(minutes=1)
 """More than the API function may take (15 s), and than two clocks may differ."""
@@ -81,6 +84,30 @@ def _strandings(pool: PoolPolicy, new: Policy, reader: ApiReader) -> Iterator[Fi
             yield _stranding(field, f"pool {pool.name} has live or waiting jobs on {instance_type}")
 
 
+def refuse_roles_it_cannot_pass(policy: Policy, may_pass: tuple[str, ...]) -> None:
+    """Raise PolicyViolationError if a pool sets a role with which the stack could start no job.
+
+    Args:
+        policy: The new policy.
+        may_pass: Patterns of the roles that the stack may pass to SageMaker. None: it is not known, or each
+            team has a launcher role that passes its own.
+    """
+    starts_itself = not policy.teams or len(policy.launchers) < len(policy.teams)
+    if not may_pass or not starts_itself:
+        return
+    errors = [
+        FieldError(
+            field=f"pools[{number}].overrides.role_arn",
+            message=f"is none of the stack's TrainingRoleArns: {pool.overrides.role_arn}",
+            hint=f"deploy with it in TrainingRoleArns, or write one that matches: {', '.join(may_pass)}",
+        )
+        for number, pool in enumerate(policy.pools)
+        if pool.overrides.role_arn and not any(fnmatchcase(pool.overrides.role_arn, arn) for arn in may_pass)
+    ]
+    if errors:
+        raise PolicyViolationError("jobs would be refused by IAM", errors=errors)
+
+
 def _stranding(field: str, message: str) -> FieldError:
     return FieldError(field=field, message=message, hint="set its capacity to 0 and drain")
 
@@ -119,7 +146,9 @@ def put_policy(context: RequestContext) -> Answer:
     """Replace the policy read on entering; if another admin was faster, this one may try again (503)."""
     dry_run = flag(context.call, "dry_run", default=False)
     document, text = _document_and_text(_body(context))
-    policy = at_instant(parse_policy(document), context.outside.clock())
+    now = context.outside.clock()
+    policy = with_plans(at_instant(_parsed(document, context), now), context.outside.policies, now)
+    refuse_roles_it_cannot_pass(policy, context.outside.training_role_arns)
     if dry_run:
         return _tried(context, policy)
     pools = _pools(context.policy, policy)
@@ -136,6 +165,17 @@ def put_policy(context: RequestContext) -> Answer:
         )
     wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, _of_a_put(context, policy)))
+
+
+def _parsed(document: JsonValue, context: RequestContext) -> Policy:
+    """Parse a document. Raises PolicyViolationError, also if a plan is not of the stack's account."""
+    policy = parse_policy(document)
+    outside = context.outside
+    plans = [pool.plans for pool in policy.pools]
+    foreign = list(plans_elsewhere(plans, account=outside.account_id, region=outside.region))
+    if foreign:
+        raise PolicyViolationError("a training plan is of another account or region", errors=foreign)
+    return policy
 
 
 def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:

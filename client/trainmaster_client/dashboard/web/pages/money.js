@@ -26,7 +26,7 @@ export const page = {
       headline(data, { total, forecast }),
       budgets(data),
       groups(data, total, context),
-      data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast)] : null,
+      data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast, root.clientWidth)] : null,
       h("h2", {}, "Top wastes"),
       wastesTable(data.groups, labelOf(data)),
       shares(data),

@@ -112,6 +112,8 @@ def final_job(job: Job) -> FinalJob:
         ),
         end=job.reason.code if job.reason else None,
         array=spec.array.name if spec.array else None,
+        array_at_most=spec.array.at_most if spec.array else None,
+        array_stop_after=spec.array.stop_after if spec.array else None,
     )
 
 

@@ -110,6 +110,10 @@ class FinalJob:
     end: Code | None = None
     array: str | None = None
     """Name of the array that it is a task of; None if it is none, or an earlier release made the record."""
+    array_at_most: int | None = None
+    """The array's throttle when the task became a job; None if it had none, or it is not known."""
+    array_stop_after: int | None = None
+    """Equal failures after which the array is held; None if it is none's task, or it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

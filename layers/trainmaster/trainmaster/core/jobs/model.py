@@ -1,4 +1,4 @@
-"""The model of a job: its states, the legal steps between them, its attempts.
+"""The model of a job: what was submitted, its attempts, and what became of it. ``states`` has its states.
 
 A *job* is what the user submitted; an *attempt* is one SageMaker training job made for it.
 """
@@ -6,8 +6,6 @@ A *job* is what the user submitted; an *attempt* is one SageMaker training job m
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
@@ -16,50 +14,21 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
+from trainmaster.core.jobs.states import FINAL, LIVE, TRANSITIONS, WAITING, IllegalTransitionError, JobState
 
-
-class JobState(StrEnum):
-    PENDING = "pending"
-    HELD = "held"
-    STARTING = "starting"
-    RUNNING = "running"
-    PREEMPTING = "preempting"
-    PREEMPTED = "preempted"
-    STOPPING = "stopping"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-_S = JobState
-
-TRANSITIONS: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
-    {
-        _S.PENDING: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
-        _S.HELD: frozenset({_S.PENDING, _S.PREEMPTED, _S.STOPPED, _S.FAILED}),
-        _S.STARTING: frozenset(
-            {_S.RUNNING, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
-        ),
-        _S.RUNNING: frozenset(
-            {_S.PREEMPTING, _S.STOPPING, _S.PENDING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
-        ),
-        _S.PREEMPTING: frozenset(
-            {_S.PREEMPTED, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
-        ),
-        _S.PREEMPTED: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
-        _S.STOPPING: frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED}),
-        _S.COMPLETED: frozenset(),
-        _S.FAILED: frozenset(),
-        _S.STOPPED: frozenset(),
-    },
+__all__ = (
+    "FINAL",
+    "LIVE",
+    "WAITING",
+    "Comebacks",
+    "Job",
+    "JobSpec",
+    "JobState",
+    "NotLiveError",
+    "Spent",
+    "SpotRecord",
+    "epoch_ms",
 )
-
-WAITING = frozenset({_S.PENDING, _S.PREEMPTED})
-"""States of jobs that wait in the queue for their turn."""
-LIVE = frozenset({_S.STARTING, _S.RUNNING, _S.PREEMPTING, _S.STOPPING})
-"""States of jobs that hold instances."""
-FINAL = frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED})
-"""States that are never left."""
 
 
 def epoch_ms(instant: datetime) -> int:
@@ -69,10 +38,6 @@ def epoch_ms(instant: datetime) -> int:
 
 class NotLiveError(ValueError):
     """A step that needs a live attempt was tried on a job without one: a bug of ours."""
-
-
-class IllegalTransitionError(ValueError):
-    """A step was tried that TRANSITIONS does not have: a bug of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +69,7 @@ class JobSpec:
     predicted: timedelta | None = None
     """Mean of the team's last two run times in this shape, when it was submitted."""
     learned_in: tuple[str, ...] | None = None
-    """``Traits.keys``: the histograms that its run time is added to, the most specific first.
-    None: an earlier release submitted it."""
+    """``Traits.keys``, the most specific first; None: an earlier release submitted it."""
     likely: LikelyLengths | None = None
     """Run times in those histograms when it was submitted; None: they were empty."""
     retries: int | None = None
@@ -116,9 +80,10 @@ class JobSpec:
     """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False  # it bypassed the queue: SageMaker ran it before it became a job
     own_quota: Mapping[str, int] | None = None
-    """Quota of its team by instance type when it was submitted, of a job that cannot be stopped and starts
-    within it alone; None: it may borrow (``planning.loans``)."""
+    """Quota when it was submitted, within which alone it starts; None: it may borrow (``planning.loans``)."""
     array: TaskOf | None = None  # None: it was submitted by itself
+    set_by_pool: tuple[str, ...] | None = None
+    """Fields of the request that its pool has changed, such as ``RoleArn``; None: none."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -145,7 +110,7 @@ class Comebacks:
     """Hyperparameters of its next attempts that differ from the submitted ones, since the batch was
     halved."""
     idle_requeues: int = 0
-    """Number of times that it was stopped because its GPUs were idle, and requeued."""
+    """Number of times that it was stopped because its GPUs were idle or underused, and requeued."""
     reclaims: int | None = None
     """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
     They do not count towards ``preemption.max_per_job``."""

@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE, changed_in_pools
 from trainmaster.core.policy.findings import Findings, Location, shown
@@ -37,8 +38,10 @@ from trainmaster.core.policy.names import (
     refuse_repeated_names,
     refuse_shared_types,
 )
+from trainmaster.core.policy.plan_windows import usd_per_hour
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
+from trainmaster.core.policy.training_plans import check_plan_teams, check_plans
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
 
@@ -167,6 +170,14 @@ class Policy(Section):
         return self.defaults >= GUARDED_DEFAULTS
 
     @property
+    def price_table(self) -> PriceTable:
+        """Prices of instances, those of training plans from what was paid for them."""
+        known = [(entry, plan) for pool in self.pools for entry, plan in pool.known_plans]
+        shares = {plan.capacity_key: usd_per_hour(plan, entry.fee_usd) for entry, plan in known}
+        plans = {capacity: usd for capacity, usd in shares.items() if usd is not None}
+        return PriceTable(overrides=self.prices, plans=plans)
+
+    @property
     def spot_max_wait(self) -> timedelta:
         return self.governing.spot.max_wait
 
@@ -204,6 +215,7 @@ class Policy(Section):
         refuse_repeated_names((pool.name for pool in self.pools), pools)
         refuse_repeated_names((team.name for team in self.teams), at.below("teams"))
         refuse_shared_types(self.pools, pools)
+        check_plans([pool.plans for pool in self.pools], pools)
         teams = [team.name for team in self.teams]
         if "" in teams or not (teams or at.is_sound("teams")):
             return  # a team whose name cannot be read may be the one that a pool names
@@ -212,6 +224,7 @@ class Policy(Section):
             check_teams(pool.quotas, teams, here.below("quotas"))
             shares = here.below("order").below("fair_share").below("shares")
             check_teams(pool.order.fair_share.shares, teams, shares)
+            check_plan_teams(pool.plans, teams, here.below("plans"))
 
 
 def parse_policy(document: object, *, is_stored: bool = False, defaults: int = DEFAULTS) -> Policy:
