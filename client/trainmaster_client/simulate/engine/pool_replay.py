@@ -73,7 +73,7 @@ class PoolReplay:
     def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
         keys = learned_in(past, admitted)
-        known = self.state.known(traits_of(past, admitted), keys, now=past.submitted_at)
+        known = self.state.lessons.known(traits_of(past, admitted), keys, now=past.submitted_at)
         self.state.enters(submitted(past, admitted, known), past.array)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
