@@ -26,7 +26,7 @@ from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
-from trainmaster.services.calendars import at_instant
+from trainmaster.services.calendars import at_instant, refuse_overbooked
 
 CLOSED_FOR = timedelta(minutes=1)
 """More than the API function may take (15 s), and than two clocks may differ."""
@@ -120,6 +120,7 @@ def put_policy(context: RequestContext) -> Answer:
     dry_run = flag(context.call, "dry_run", default=False)
     document, text = _document_and_text(_body(context))
     policy = at_instant(parse_policy(document), context.outside.clock())
+    refuse_overbooked(policy, context.outside.clock())
     if dry_run:
         return _tried(context, policy)
     pools = _pools(context.policy, policy)

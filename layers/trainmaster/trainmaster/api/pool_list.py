@@ -21,7 +21,7 @@ FEWEST_LOOKED_AT = 50
 _SECTION = "pools"
 
 CALENDAR_SHOWN = timedelta(days=7)
-"""Time ahead of which ``GET /pools`` shows the changes of a calendar."""
+"""Time ahead of which ``GET /pools`` shows the changes of a calendar, and reservations."""
 
 
 def list_pools(context: RequestContext) -> Answer:
@@ -69,6 +69,8 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
         view = pool_view(pool, state, oldest, now=now)
         if pool.calendar:  # older clients know no such key
             view["calendar"] = _calendar(pool, now=now)
+        if pool.reservations:  # likewise
+            view["reservations"] = _reservations(pool, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
         yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
 
@@ -76,7 +78,27 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
 def _calendar(pool: PoolPolicy, *, now: datetime) -> list[View]:
     """Show the changes of the calendar in the next days, in order."""
     soon = [change for change in pool.ahead if change.at <= now + CALENDAR_SHOWN]
-    return [{"at": instant_text(change.at), "capacity": dict(change.capacity)} for change in soon]
+    capacities = [pool.capacity, *(change.capacity for change in soon)]
+    return [
+        {"at": instant_text(change.at), "capacity": dict(change.capacity)}
+        for before, change in zip(capacities, soon, strict=False)
+        if change.capacity != before
+    ]
+
+
+def _reservations(pool: PoolPolicy, *, now: datetime) -> list[View]:
+    """Show the reservations that hold, or begin in the next days, the first to begin first."""
+    soon = [each for each in pool.reservations if now < each.to and each.from_ <= now + CALENDAR_SHOWN]
+    return [
+        {
+            "name": reservation.name,
+            "team": reservation.team,
+            "from": instant_text(reservation.from_),
+            "to": instant_text(reservation.to),
+            "instances": dict(reservation.instances),
+        }
+        for reservation in sorted(soon, key=lambda reservation: reservation.from_)
+    ]
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Calendars of pools at an instant: the capacity in force, and the changes that are to come."""
+"""Calendars and reservations of pools at an instant: what is in force, and the changes that are to come."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +12,7 @@ from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
 from trainmaster.core.policy.calendar_changes import capacity_changes
+from trainmaster.core.policy.reservation import overbooked, with_reserved
 
 AHEAD = timedelta(days=32)
 """Time ahead in which changes are known: longer than SageMaker's longest MaxRuntimeInSeconds."""
@@ -33,16 +34,47 @@ def at_instant(policy: Policy, now: datetime) -> Policy:
     Raises:
         PolicyViolationError: A calendar names a time zone that there is not, or changes too often.
     """
-    if not any(pool.calendar for pool in policy.pools):
+    if not any(_changes_with_time(pool) for pool in policy.pools):
         return policy
     errors: list[FieldError] = []
     pools = tuple(
-        _pool_at(pool, f"pools[{number}].calendar", now, errors) if pool.calendar else pool
+        _pool_at(pool, f"pools[{number}].calendar", now, errors) if _changes_with_time(pool) else pool
         for number, pool in enumerate(policy.pools)
     )
     if errors:
         raise PolicyViolationError("a calendar cannot be read", errors=errors)
     return replace(policy, pools=pools)
+
+
+def refuse_overbooked(policy: Policy, now: datetime) -> None:
+    """Refuse reservations of more than their pool has at an instant of their time that is to come.
+
+    A policy that is put is checked, and none that is stored: an earlier release may have accepted it.
+
+    Args:
+        policy: As ``at_instant`` returned it.
+        now: The instant, UTC.
+
+    Raises:
+        PolicyViolationError: Names each reservation, the type and the first such instant.
+    """
+    errors: dict[str, FieldError] = {}
+    for number, pool in enumerate(policy.pools):
+        for changes in _reserved_times(pool, now):
+            for error in overbooked(pool.reservations, changes, f"pools[{number}].reservations"):
+                errors.setdefault(error.field, error)
+    if errors:
+        raise PolicyViolationError("more is reserved than there is", errors=[*errors.values()])
+
+
+def _reserved_times(pool: PoolPolicy, now: datetime) -> Iterator[tuple[CapacityFrom, ...]]:
+    """Yield the changes in all times of reservations, in parts: the cost grows with the square of a part."""
+    since = now
+    while to_come := [reservation for reservation in pool.reservations if reservation.to > since]:
+        since = max(since, min(reservation.from_ for reservation in to_come))
+        until = min(since + AHEAD, max(reservation.to for reservation in to_come))
+        yield _changes(pool, since=since, until=until)
+        since = until
 
 
 def recent_changes(policy: Policy, now: datetime) -> Iterator[CapacityChange]:
@@ -53,9 +85,9 @@ def recent_changes(policy: Policy, now: datetime) -> Iterator[CapacityChange]:
         now: The instant up to which changes count.
     """
     for pool in policy.pools:
-        changes = _changes(pool, now) if pool.calendar else ()
+        changes = _changes_around(pool, now) if pool.calendar else ()
         for before, change in pairwise(changes):
-            if now - NOTED < change.at <= now:
+            if now - NOTED < change.at <= now and change.capacity != before.capacity:
                 yield CapacityChange(
                     pool=pool.name,
                     at=change.at,
@@ -69,7 +101,7 @@ def _pool_at(pool: PoolPolicy, field: str, now: datetime, errors: list[FieldErro
     if unknown:
         errors += unknown
         return pool
-    changes = _changes(pool, now)
+    changes = _changes_around(pool, now)
     if len(changes) > MOST_CHANGES:
         message = f"changes the capacity {len(changes)} times in {AHEAD.days} days"
         errors.append(FieldError(field=field, message=message, hint=f"write at most {MOST_CHANGES} changes"))
@@ -79,12 +111,21 @@ def _pool_at(pool: PoolPolicy, field: str, now: datetime, errors: list[FieldErro
     return replace(pool, ahead=ahead).since(in_force)
 
 
-def _changes(pool: PoolPolicy, now: datetime) -> tuple[CapacityFrom, ...]:
+def _changes_with_time(pool: PoolPolicy) -> bool:
+    return bool(pool.calendar or pool.reservations)
+
+
+def _changes_around(pool: PoolPolicy, now: datetime) -> tuple[CapacityFrom, ...]:
     # From full hours on, so that all functions find the same within an hour.
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    return capacity_changes(
-        pool.base or pool.capacity, pool.calendar, since=hour - BEFORE, until=hour + AHEAD, zone_of=ZoneInfo
+    return _changes(pool, since=hour - BEFORE, until=hour + AHEAD)
+
+
+def _changes(pool: PoolPolicy, *, since: datetime, until: datetime) -> tuple[CapacityFrom, ...]:
+    by_calendar = capacity_changes(
+        pool.base or pool.capacity, pool.calendar, since=since, until=until, zone_of=ZoneInfo
     )
+    return with_reserved(by_calendar, pool.reservations, until=until)
 
 
 def _unknown_zones(pool: PoolPolicy, field: str) -> Iterator[FieldError]:

@@ -1,24 +1,22 @@
-"""A pool's capacity over time: who may start before the calendar lowers it, and who is stopped then.
+"""A pool's capacity over time: who may start before less of it is there, and who is stopped then.
 
-A lowering is like a backfill reservation: a job starts before it if it is certain to have ended by then, if
+Less is there for all when the calendar lowers it, and for other teams when a reservation begins. Such an
+instant is like a backfill reservation: a job starts before it if it is certain to have ended by then, if
 there is room for it beside the others that stay, or if it can be stopped then without losing more than the
 time since its last checkpoint.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector, fits
-from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.actions import Drain, ReleaseWarm
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
-from trainmaster.core.planning.preemption import cost_of_stop
-from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
-from trainmaster.core.planning.warm_pools import is_leaving
+from trainmaster.core.planning.capacity import ASKED_TO_STOP
+from trainmaster.core.planning.reserved_capacity import ReservedCapacity, Room, reservations_at
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
 
@@ -30,19 +28,21 @@ class _Lowering:
     """An instant at which less is there than now."""
 
     change: CapacityFrom
-    left: dict[Capacity, int]
-    """Instances of the lowered types that jobs which stay leave free then."""
+    left: Room
+    """Instances of the types concerned that jobs which stay leave free then."""
 
     def stays(self, job: WaitingJob | RunningJob, capacity: Capacity) -> bool:
         """Tell whether a job would hold on to its instances, or lose work if it does not."""
-        is_stopped = capacity.instance_type in self.change.stops
+        is_stopped = capacity.instance_type in self.change.stops or self.left.reserved.concerns(capacity)
         return not (is_stopped and job.preemptible is not False and job.has_checkpoint)
 
     def count(self, job: WaitingJob | RunningJob, vector: Vector, *, ends_by: datetime | None) -> None:
         """Take what the job holds on to beyond this instant."""
         if ends_by is None or ends_by > self.change.at:
-            kept = {kind: vector[kind] for kind in vector if kind in self.left and self.stays(job, kind)}
-            take(self.left, kept)
+            kept = {
+                kind: vector[kind] for kind in vector if kind in self.left.counts and self.stays(job, kind)
+            }
+            self.left.give(job.team, kept)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,13 +61,36 @@ class CapacityAhead:
                     lowering.count(job, job.vector, ends_by=job.expected.ends_by)
         return cls(pool=pool, lowerings=lowerings)
 
-    def too_big(self, vector: Vector, capacity: Vector) -> Reason:
-        """Say that not even the whole pool has so many instances now, and when it has."""
+    def too_big(self, job: WaitingJob, vector: Vector, capacity: Vector, *, now: datetime) -> Reason:
+        """Say that not even the whole pool has so many instances now, and when it has.
+
+        Args:
+            job: A job that waits.
+            vector: What it needs.
+            capacity: The capacity of the pool without what is reserved for other teams.
+            now: Instant of the pass.
+        """
         spot = {Capacity(name, CapacityType.SPOT): count for name, count in self.pool.spot_capacity.items()}
-        later = next((change.at for change in self.pool.ahead if fits(vector, _vector(change) | spot)), None)
+        if fits(vector, _vector(self.pool.capacity) | spot):
+            keeping = reservations_at(self.pool, vector, now, of_others_than=job.team)
+            if keeping:
+                return wait_reasons.kept_for_team(vector, capacity, reservation=keeping[0])
+        later = next(
+            (change.at for change in self.pool.ahead if fits(vector, _left_for(job.team, change) | spot)),
+            None,
+        )
         if later is None:
             return wait_reasons.too_big(vector, capacity)
         return wait_reasons.lower_until(vector, capacity, until=later)
+
+    def kept(self, job: WaitingJob, vector: Vector, free: Room, *, now: datetime) -> Reason | None:
+        """Say which reservation keeps what is free from the job; None: none does, or too little is free."""
+        if not free.reserved or not fits(vector, free.counts):
+            return None
+        keeping = reservations_at(self.pool, vector, now, of_others_than=job.team)
+        return (
+            wait_reasons.kept_for_team(vector, free.of(job.team), reservation=keeping[0]) if keeping else None
+        )
 
     def refusal(self, job: WaitingJob, shape: Shape, *, frees_by: FreesBy) -> Reason | None:
         """Return why the job may not start now; None: no lowering concerns it.
@@ -83,14 +106,20 @@ class CapacityAhead:
         for lowering in self.lowerings:
             if until <= lowering.change.at:
                 return None
+            left = lowering.left.of(job.team)
             for capacity, count in shape.vector.items():
-                left = lowering.left.get(capacity)
-                if left is not None and count > left and lowering.stays(job, capacity):
-                    there = lowering.change.capacity.get(capacity.instance_type, 0)
-                    return wait_reasons.past_lowering(
-                        {capacity: count}, until=until, lowered_at=lowering.change.at, there=there
-                    )
+                if count > left.get(capacity, count) and lowering.stays(job, capacity):
+                    return self._past(lowering.change, job, {capacity: count}, until=until)
         return None
+
+    def _past(self, change: CapacityFrom, job: WaitingJob, vector: Vector, *, until: datetime) -> Reason:
+        """Name what the job would be in the way of: a reservation that begins, else the calendar."""
+        (capacity,) = vector
+        keeping = reservations_at(self.pool, vector, change.at, of_others_than=job.team)
+        if keeping:
+            return wait_reasons.past_begin(vector, until=until, reservation=keeping[0])
+        there = change.capacity.get(capacity.instance_type, 0)
+        return wait_reasons.past_lowering(vector, until=until, lowered_at=change.at, there=there)
 
     def start(self, job: WaitingJob, vector: Vector, *, until: datetime) -> None:
         """Count a job that starts."""
@@ -99,101 +128,30 @@ class CapacityAhead:
 
 
 def _lowerings(pool: PoolPolicy) -> Iterator[_Lowering]:
-    """Yield the changes after which less is there than now, of some type."""
+    """Yield the changes after which less is there than now, of some type, for all or for some team."""
     for change in pool.ahead:
         left = {
-            Capacity(name, CapacityType.ON_DEMAND): change.capacity.get(name, 0)
+            Capacity(name): change.capacity.get(name, 0)
             for name, count in pool.capacity.items()
-            if change.capacity.get(name, 0) < count
+            if change.capacity.get(name, 0) < count or _begins(pool, change, name)
         }
         if left:
-            yield _Lowering(change=change, left=left)
+            reserved = ReservedCapacity.of(change.reserved)
+            yield _Lowering(change=change, left=Room(counts=left, reserved=reserved))
 
 
-def _vector(change: CapacityFrom) -> dict[Capacity, int]:
-    return {Capacity(name, CapacityType.ON_DEMAND): count for name, count in change.capacity.items()}
-
-
-# ---- at a lowering
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drained:
-    """What a lowering takes, and the pool as it is once that was asked for."""
-
-    actions: tuple[Drain | ReleaseWarm, ...]
-    snapshot: Snapshot
-
-
-def drained(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Drained:
-    """Take what is above a capacity that the calendar lowered: warm pools first, then running jobs.
-
-    The lowest priority goes first, among equals whoever saves checkpoints and loses the least. A job that its
-    owner does not allow to be stopped runs on, and so does one that does not train yet: it is stopped then.
-    """
-    over = _over(snapshot, pool, now=now)
-    warm = [kept for kept in snapshot.warm_pools if not is_leaving(kept, now=now)]
-    released = [kept for kept in warm if _taken(over, kept.vector)]
-    running = [job for job in snapshot.running if job.state is JobState.RUNNING and job.preemptible]
-    running.sort(key=lambda job: (job.priority, not job.has_checkpoint, cost_of_stop(job, now=now), job.name))
-    stopped = [job for job in running if _taken(over, job.vector)]
-    if not released and not stopped:
-        return Drained(actions=(), snapshot=snapshot)
-    actions: tuple[Drain | ReleaseWarm, ...] = (
-        *(ReleaseWarm(warm_pool=kept, because="the calendar lowered the capacity") for kept in released),
-        *(Drain(job=job, why=_why(job, pool)) for job in stopped),
-    )
-    stopping = {job.name for job in stopped}
-    gone = {kept.training_job_name for kept in released}
-    return Drained(
-        actions=actions,
-        snapshot=replace(
-            snapshot,
-            running=tuple(
-                replace(job, state=JobState.PREEMPTING, stop_sent=True) if job.name in stopping else job
-                for job in snapshot.running
-            ),
-            warm_pools=tuple(kept for kept in snapshot.warm_pools if kept.training_job_name not in gone),
-        ),
+def _begins(pool: PoolPolicy, change: CapacityFrom, instance_type: str) -> bool:
+    """Tell whether a team has more of a type reserved from a change on than now."""
+    return any(
+        instances.get(instance_type, 0) > pool.reserved.get(team, {}).get(instance_type, 0)
+        for team, instances in change.reserved.items()
     )
 
 
-def _over(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> dict[Capacity, int]:
-    """Return the instances above the capacity, by drained type, that are not on their way out."""
-    over: dict[Capacity, int] = {}
-    for name in pool.stops:
-        capacity = Capacity(name, CapacityType.ON_DEMAND)
-        taken = snapshot.used.get(capacity, 0) + snapshot.warm.get(capacity, 0)
-        over[capacity] = taken - pool.capacity.get(name, 0)
-    for job in snapshot.running:
-        if job.state in ASKED_TO_STOP:
-            _give_back(over, job.vector)
-    for kept in snapshot.warm_pools:
-        if is_leaving(kept, now=now):
-            _give_back(over, kept.vector)
-    return over
+def _left_for(team: str, change: CapacityFrom) -> dict[Capacity, int]:
+    """Return what a change leaves to a team beside what is reserved for others."""
+    return Room(counts=_vector(change.capacity), reserved=ReservedCapacity.of(change.reserved)).of(team)
 
 
-def _give_back(over: dict[Capacity, int], vector: Vector) -> None:
-    take(over, {capacity: count for capacity, count in vector.items() if capacity in over})
-
-
-def _gives(vector: Vector, over: Vector) -> bool:
-    return any(over.get(capacity, 0) > 0 for capacity in vector)
-
-
-def _taken(over: dict[Capacity, int], vector: Vector) -> bool:
-    """Count what somebody gives back, if any of it is above the capacity; tell whether it is."""
-    if not _gives(vector, over):
-        return False
-    _give_back(over, vector)
-    return True
-
-
-def _why(job: RunningJob, pool: PoolPolicy) -> str:
-    there = {
-        capacity: pool.capacity.get(capacity.instance_type, 0)
-        for capacity in job.vector
-        if capacity.instance_type in pool.stops
-    }
-    return wait_reasons.lowered_text(there)
+def _vector(capacity: Mapping[str, int]) -> dict[Capacity, int]:
+    return {Capacity(name): count for name, count in capacity.items()}

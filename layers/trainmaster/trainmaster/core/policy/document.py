@@ -39,6 +39,7 @@ from trainmaster.core.policy.names import (
 )
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
+from trainmaster.core.policy.reservation import check_reserving_teams
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
 
@@ -209,6 +210,7 @@ class Policy(Section):
         for index, pool in enumerate(self.pools):
             here = pools.item(index)
             check_teams(pool.quotas, teams, here.below("quotas"))
+            check_reserving_teams(pool.reservations, teams, here.below("reservations"))
             shares = here.below("order").below("fair_share").below("shares")
             check_teams(pool.order.fair_share.shares, teams, shares)
 

@@ -1,7 +1,7 @@
 """One pool of the policy document: its instances, its queue, and what teams may count on in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import Order
 from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
+from trainmaster.core.policy.reservation import MOST_RESERVATIONS, Reservation, check_reservations
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
 UNMANAGED = "-"
@@ -134,12 +135,21 @@ class PoolPolicy(Section):
         f"list counts. At most {MOST_ENTRIES}.",
         example='[{every: "Mon-Fri 08:00-18:00", timezone: Europe/Berlin, capacity: {ml.p5.48xlarge: 1}}]',
     )
+    reservations: tuple[Reservation, ...] = key(
+        list_of(Keys(Reservation), "write a list of reservations"),
+        [],
+        f"Instances that are one team's alone between two instants. At most {MOST_RESERVATIONS}.",
+        example="[{name: demo-day, team: vision, from: 2026-12-01T08:00Z, to: 2026-12-01T20:00Z, "
+        "instances: {ml.p5.48xlarge: 1}}]",
+    )
     base: Mapping[str, int] | None = None
     """``capacity`` as written, where ``capacity`` is that of an instant of the calendar."""
     stops: frozenset[str] = frozenset()
     """Types that the calendar has lowered: what runs above the capacity is stopped."""
+    reserved: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Instances of ``capacity`` that are a team's alone at this instant, by team and type."""
     ahead: tuple[CapacityFrom, ...] = ()
-    """Changes of the capacity by the calendar that are to come, in order; weeks, not for ever."""
+    """Changes by the calendar and by reservations that are to come, in order; weeks, not for ever."""
 
     @property
     def instance_types(self) -> frozenset[str]:
@@ -155,12 +165,13 @@ class PoolPolicy(Section):
         return most
 
     def since(self, change: CapacityFrom) -> "PoolPolicy":
-        """Return the pool as it is from a change of its calendar on."""
+        """Return the pool as it is from a change of its calendar or reservations on."""
         return replace(
             self,
             capacity=change.capacity,
             base=self.base or self.capacity,
             stops=change.stops,
+            reserved=change.reserved,
             ahead=tuple(later for later in self.ahead if later.at > change.at),
         )
 
@@ -185,6 +196,7 @@ class PoolPolicy(Section):
             for team, quota in self.quotas.items():
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
         check_calendar(self.calendar, self.capacity, at)
+        check_reservations(self.reservations, self.capacity, at)
         if self.quotas and at.is_sound("preemption"):
             self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)

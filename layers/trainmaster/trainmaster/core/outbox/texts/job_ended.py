@@ -165,7 +165,7 @@ def _requeued(change: Change) -> Notice:
     job, ended = change.after, change.ended
     how, todo = "while its GPUs were idle", "See in its log what its GPUs waited for."
     if ended is not None and ended.reason is not None and ended.reason.code is ReasonCode.WINDOW:
-        how = "as the calendar lowered the capacity"
+        how = "for the calendar or a reservation of its pool"
         todo = f"Nothing: it starts again automatically.{_unsaved(job)}"
     return _notice(
         NoticeKind.JOB_REQUEUED,

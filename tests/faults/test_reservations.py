@@ -1,0 +1,120 @@
+"""Reservations on a plane at work: what others hold is stopped at the instant, and comes back."""
+
+from typing import Any
+
+import pytest
+from trainmaster.core.jobs.model import JobState
+
+from tests.builders import A, minutes
+from tests.faults.conftest import NewWorld
+from tests.faults.scenes import code_of, ends, trains
+from tests.faults.test_calendars import later
+from tests.integration.messages import USER
+from tests.integration.world import Crash, World
+
+TEAMS = [{"name": name, "principals": [USER], "roles": "any"} for name in ("red", "blue")]
+FIXED = {"Key": "trainmaster:preemptible", "Value": "false"}
+AT_ONE = {
+    "name": "demo-day",
+    "team": "blue",
+    "from": "2026-11-02T13:00Z",
+    "to": "2026-11-02T15:00Z",
+    "instances": {A: 1},
+}
+
+
+def document(*reservations: dict[str, Any], **pool: Any) -> dict[str, Any]:
+    keys = {"name": "main", "capacity": {A: 2}, "reservations": list(reservations)} | pool
+    return {"pools": [keys], "teams": TEAMS}
+
+
+def submit(world: World, name: str, team: str, *tags: dict[str, str]) -> None:
+    all_tags = [{"Key": "team", "Value": team}, *tags]
+    answer = world.submit(name, Tags=all_tags, StoppingCondition={"MaxRuntimeInSeconds": 86_400})
+    assert answer["status"] == 201, answer
+
+
+@pytest.fixture
+def busy(new_world: NewWorld) -> World:
+    """Two jobs of red train on both instances; from one o'clock on one of these is blue's for two hours."""
+    world = new_world(document(AT_ONE))
+    submit(world, "low", "red")
+    submit(world, "high", "red")
+    world.api("PATCH", "/jobs/high", {"priority": 5})
+    world.schedule()
+    trains(world, "low", "high")
+    return world
+
+
+def test_at_its_beginning_the_lowest_of_others_is_stopped_and_the_team_alone_starts(busy: World) -> None:
+    later(busy, 0.9)
+    submit(busy, "next", "red")
+    submit(busy, "demo", "blue")
+    busy.schedule()
+    assert busy.states("low", "high", "next", "demo") == ["running", "running", "pending", "pending"]
+    later(busy, 1)
+    assert busy.states("low", "high", "demo") == ["preempting", "running", "pending"]
+    ends(busy, "low", "Stopped")
+    job = busy.job("low")
+    assert (job.state, job.attempt, job.preemptions) == (JobState.PREEMPTED, 1, 0), "it is not charged"
+    (reason,) = [each["reason"] for each in busy.api("GET", "/jobs/low")["attempts"] if each["reason"]]
+    assert reason["code"] == "window"
+    assert reason["message"] == (
+        "reservation demo-day keeps ml.a.xlarge=1 for team blue until 2026-11-02 15:00 UTC"
+    )
+    assert busy.states("demo", "next", "low") == ["running", "pending", "preempted"]
+    trains(busy, "demo")
+    ends(busy, "demo")
+    assert busy.states("next", "low") == ["pending", "preempted"], "what comes free is blue's until three"
+    assert {code_of(busy, "low"), code_of(busy, "next")} <= {"window", "ahead"}
+    assert "window" in {code_of(busy, "low"), code_of(busy, "next")}
+    later(busy, 3)
+    assert sorted(busy.states("next", "low")) in (["pending", "running"], ["preempted", "running"])
+    busy.check("low", "high", "next", "demo")
+
+
+def test_before_it_a_job_that_would_be_in_its_way_waits_and_is_told_for_what(new_world: NewWorld) -> None:
+    world = new_world(document(AT_ONE))
+    submit(world, "first", "red", FIXED)
+    submit(world, "second", "red", FIXED)
+    world.schedule()
+    assert sorted(world.states("first", "second")) == ["pending", "running"]
+    (waits,) = [name for name in ("first", "second") if world.states(name) == ["pending"]]
+    view = world.api("GET", f"/jobs/{waits}")
+    assert view["waiting"]["code"] == "window"
+    assert "from 2026-11-02 13:00 UTC on reservation demo-day keeps" in view["waiting"]["message"]
+
+
+def test_the_pools_show_what_is_reserved_and_the_calendar_only_capacities(busy: World) -> None:
+    (pool,) = busy.api("GET", "/pools")["pools"]
+    assert pool["reservations"] == [
+        {
+            "name": "demo-day",
+            "team": "blue",
+            "from": "2026-11-02T13:00:00.000Z",
+            "to": "2026-11-02T15:00:00.000Z",
+            "instances": {A: 1},
+        }
+    ]
+    assert "calendar" not in pool
+    later(busy, 3)
+    (pool,) = busy.api("GET", "/pools")["pools"]
+    assert pool["reservations"] == []
+    timeline = busy.api(
+        "GET", "/timeline", query={"from": "2026-11-02T12:30:00Z", "to": "2026-11-02T15:02:00Z"}
+    )
+    assert len(timeline["capacity"]) == 1, "the capacity is what it was"
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_crash_at_the_stop_is_made_good_by_the_next_pass(busy: World, phase: str) -> None:
+    later(busy, 0.99)
+    busy.now += minutes(1)
+    busy.reconcile()
+    assert busy.dies(busy.schedule, Crash("StopTrainingJob", phase))
+    busy.now += minutes(2)
+    busy.reconcile()
+    busy.schedule()
+    assert busy.states("low", "high") == ["preempting", "running"]
+    ends(busy, "low", "Stopped")
+    assert busy.job("low").state is JobState.PREEMPTED
