@@ -14,7 +14,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-pipeline demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-pipeline demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-third test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -71,6 +71,10 @@ test-thorough: setup $(AXE) ## every crash, race and stop, twins of their own; h
 
 test-long: setup $(AXE) ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m "long or thorough"
+
+third = $(or $(TRAINMASTER_THIRD),$(error name one: make test-third TRAINMASTER_THIRD=0))
+test-third: setup $(AXE) ## a third of the long and thorough tests (TRAINMASTER_THIRD=0, 1 or 2), a failed one twice; .ci/run plays another with each change
+	TRAINMASTER_THIRD=$(third) $(BIN)/python -m tests.second_try -n 2 --dist loadscope -m "long or thorough" --junitxml build/third-$(third).xml --durations 20 --durations-min 60
 
 TORCH_VERSION ?= 2.9.1
 TORCH_TESTS := $(addprefix tests/integration/training/,test_loop.py test_long_steps.py test_preemption.py test_resume.py checkpoint)

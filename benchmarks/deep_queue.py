@@ -61,10 +61,12 @@ class DeepQueue:
     running: int = 16
     teams: int = 8
     lanes: int = 32
+    label: str = ""
+    """Tells queues of one size apart."""
 
     @property
     def table(self) -> str:
-        return f"deep-{self.pending}-{self.running}-{self.teams}-{self.lanes}"
+        return f"deep{self.label}-{self.pending}-{self.running}-{self.teams}-{self.lanes}"
 
     @property
     def widths(self) -> Sequence[int]:
@@ -93,7 +95,7 @@ def build(engine: MotoEngine, queue: DeepQueue, *, now: datetime) -> DeepQueue:
     """Make a table with the policy, a pool without a free instance, and this many waiting jobs."""
     client = engine.client("dynamodb")
     make_table(client, queue.table)
-    fill(client, queue.table, queue, now=now, send=partial(_call, engine))
+    fill(client, queue.table, queue, now=now, send=sender(engine))
     return queue
 
 
@@ -197,6 +199,11 @@ class _Recorder:
     def transact_write_items(self, **transaction: Any) -> dict[str, Any]:
         self.operations += transaction["TransactItems"]
         return {}
+
+
+def sender(engine: MotoEngine) -> Send:
+    """Return what sends rows to the engine's tables, past the client."""
+    return partial(_call, engine)
 
 
 def _call(engine: MotoEngine, operation: str, params: Mapping[str, Any]) -> None:

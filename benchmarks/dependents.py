@@ -1,4 +1,4 @@
-"""Measures a chain of jobs behind one root in a full pool: what passes cost while it waits, and its end."""
+"""Jobs of a full pool that wait for others: a chain, or children of one job; and the end of the chain."""
 
 import time
 from collections.abc import Mapping
@@ -19,29 +19,25 @@ from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import Mailer, Notifier
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.passes import Scheduler
-from trainmaster_client.report import Report
 
-from benchmarks.deep_queue import BODY, POOL, RETENTION_DAYS, DeepQueue
+from benchmarks.deep_queue import BODY, CHUNK, POOL, RETENTION_DAYS, DeepQueue
+from benchmarks.table_fill import Rows, Send
 
-LINKS = 1_000
-"""Jobs that wait for each other."""
-CHAIN_BESIDE = 256
-"""Jobs that wait for instances beside them."""
 CHAIN_PASS_S = 20.0
 """How long a pass may take, as in the function."""
 MOST_PASSES = 50
 
 
 @dataclass(slots=True, kw_only=True)
-class Chain:
-    """The jobs of one queue that wait behind each other."""
+class Dependents:
+    """The jobs of one queue that wait behind its first job."""
 
     queue: DeepQueue
     store: DynamoJobStore
     reader: DynamoReader
 
     @classmethod
-    def over(cls, queue: DeepQueue, client: Any) -> "Chain":
+    def over(cls, queue: DeepQueue, client: Any) -> "Dependents":
         store = DynamoJobStore(client, table=queue.table, retention_days=RETENTION_DAYS)
         return cls(queue=queue, store=store, reader=DynamoReader(client, table=queue.table))
 
@@ -52,7 +48,7 @@ class Chain:
     def name(self, number: int) -> str:
         return f"link-{number:06d}"
 
-    def add(self, links: int) -> None:
+    def add_chain(self, links: int) -> None:
         """Submit so many jobs, each after the one before, the first after the first job of the queue."""
         pool, now = parse_policy(self.queue.policy).pools[0], datetime.now(UTC)
         parent = self._job(self.root)
@@ -60,6 +56,17 @@ class Chain:
             child = self._after(parent, self.name(number), number, pool=pool, now=now)
             self.store.submit(child, BODY)
             parent = child
+
+    def add_children(self, children: int, send: Send) -> None:
+        """Write the rows of so many jobs that wait for the first job of the queue, in bulk."""
+        pool, now = parse_policy(self.queue.policy).pools[0], datetime.now(UTC)
+        parent, rows = self._job(self.root), Rows()
+        store = DynamoJobStore(rows, table=self.queue.table, retention_days=RETENTION_DAYS)
+        for number in range(children):
+            store.submit(self._after(parent, self.name(number), number, pool=pool, now=now), BODY)
+            if number % CHUNK == CHUNK - 1:
+                rows.send(self.queue.table, send)
+        rows.send(self.queue.table, send)
 
     def _job(self, name: str) -> Job:
         job = self.reader.job(name)
@@ -106,7 +113,7 @@ class _Taker:
         """People are not what this is about."""
 
 
-def end_chain(chain: Chain, scheduler: Scheduler, *, links: int) -> dict[str, Any]:
+def end_chain(chain: Dependents, scheduler: Scheduler, *, links: int) -> dict[str, Any]:
     """Cancel the root, and run passes until the whole chain has ended."""
     taker = _Taker()
     scheduler = replace(scheduler, notifier=cast("Notifier", taker), mailer=cast("Mailer", taker))
@@ -127,15 +134,3 @@ def end_chain(chain: Chain, scheduler: Scheduler, *, links: int) -> dict[str, An
 
 def _in_seconds(seconds: float) -> Deadline:
     return Deadline.at(datetime.now(UTC) + timedelta(seconds=seconds), partial(datetime.now, UTC))
-
-
-def check_chain(report: Report) -> None:
-    """Hold a pass with a chain that waits to one without, and the end of the chain to few passes."""
-    chain = report.facts["chain"]
-    for name in ("items_read", "queries", "rcu"):
-        expected, actual = chain["before"][name], chain["waiting"][name]
-        report.check(f"chain-waits-{name}", expected=expected, actual=actual, ok=actual == expected)
-    passes, links = chain["passes"], chain["links"]
-    report.check("chain-passes", expected="fewer than links / 50", actual=passes, ok=passes <= links / 50)
-    report.check("chain-notices", expected=1, actual=chain["notices"], ok=chain["notices"] == 1)
-    print(f"a chain of {links:,}: ended in {passes} passes, {chain['cpu_ms_a_link']} ms CPU a job")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.deep_queue import DeepQueue, ready_made
-from benchmarks.depth import Passes
+from benchmarks.metered_passes import Passes
 from local.clock import TwinClock
 from local.engine.calls import AwsCall
 from local.engine.dynamodb.values import item_bytes

@@ -46,13 +46,14 @@ class Rows:
         _, *parts = _PART.split(operation["UpdateExpression"])
         for what, clauses in zip(parts[::2], parts[1::2], strict=True):
             for name, value, is_first in map(_clause, re.split(r",(?![^(]*\))", clauses)):
+                attribute = names.get(name, name)
                 if what == "ADD":
                     sums = self._sums.setdefault(key, {})
-                    sums[names[name]] = sums.get(names[name], 0) + int(values[value]["N"])
+                    sums[attribute] = sums.get(attribute, 0) + int(values[value]["N"])
                 elif is_first:
-                    self._sets.setdefault(key, {}).setdefault(names[name], values[value])
+                    self._sets.setdefault(key, {}).setdefault(attribute, values[value])
                 else:
-                    self._sets.setdefault(key, {})[names[name]] = values[value]
+                    self._sets.setdefault(key, {})[attribute] = values[value]
 
     def send(self, table: str, send: Send) -> None:
         """Send all rows, and begin again; counters are added to what the table has."""
@@ -86,6 +87,6 @@ def _key(attributes: Mapping[str, Any]) -> tuple[str, str]:
 
 def _clause(text: str) -> tuple[str, str, bool]:
     """Name, value, and whether only a first value is kept."""
-    first, *_ = re.findall(r"#\w+", text)
+    first, *_ = re.findall(r"[#:]?\w+", text)
     (value,) = re.findall(r":\w+", text)
     return first, value, "if_not_exists" in text

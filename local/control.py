@@ -1,9 +1,9 @@
 """The twin's own API for tests and demos: clock, faults, training jobs. The front door asks for its token."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from local.account.account_answers import AccountAround
@@ -13,6 +13,8 @@ from local.denials import Denial
 from local.deployment.events.delivery_faults import DeliveryFaults
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.faults import Faults
+from local.plan_body import bought_plan, plan_change
+from local.sagemaker.training_plans import Window
 from local.wire import AwsError, Request, Response
 from local.world_in_force import WorldInForce
 from local.worlds import CAPACITY_TYPES, World, WorldError, shown
@@ -35,6 +37,14 @@ class TrainingJobs(Protocol):
     def slow_stop(self, training_job: str, seconds: float) -> None: ...
 
     def withhold_capacity(self, instance_type: str, times: int) -> None: ...
+
+    def buy_plan(
+        self, name: str, *, instance_type: str, instances: int, windows: Sequence[Window], fee_usd: float
+    ) -> str: ...
+
+    def change_plan(
+        self, name: str, *, unhealthy: int | None, extend_to: datetime | None, failure: str | None
+    ) -> None: ...
 
     def training_jobs(self) -> list[dict[str, Any]]: ...
 
@@ -81,6 +91,8 @@ class Control:
             ("POST", "/fail"): self._fail,
             ("POST", "/gpu"): self._gpu,
             ("POST", "/invoke"): self._invoke,
+            ("POST", "/plan"): self._buy_plan,
+            ("POST", "/plan-change"): self._change_plan,
             ("POST", "/quota"): self._set_quota,
             ("POST", "/slow-stop"): self._slow_stop,
             ("POST", "/spot"): self._spot,
@@ -105,6 +117,24 @@ class Control:
         body.end()
         self.training.withhold_capacity(instance_type, times)
         return _answer(200, {"instance_type": instance_type, "times": times})
+
+    def _buy_plan(self, request: Request) -> Response:
+        plan = bought_plan(request.body)
+        arn = self.training.buy_plan(
+            plan.name,
+            instance_type=plan.instance_type,
+            instances=plan.instances,
+            windows=plan.windows,
+            fee_usd=plan.fee_usd,
+        )
+        return _answer(200, {"arn": arn})
+
+    def _change_plan(self, request: Request) -> Response:
+        change = plan_change(request.body)
+        self.training.change_plan(
+            change.name, unhealthy=change.unhealthy, extend_to=change.extend_to, failure=change.failure
+        )
+        return _answer(200, {"name": change.name})
 
     def _set_quota(self, request: Request) -> Response:
         body = Body(request.body)

@@ -3,6 +3,8 @@
 import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -71,6 +73,20 @@ class Body:
         if not isinstance(value, dict):
             raise BadFieldError(name, "must be a JSON object")
         return value
+
+    def parts(self, name: str) -> list["Body"]:
+        """Return a list of JSON objects, each as a body of its own; an empty list is an error."""
+        value = self._take(name, None)
+        if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
+            raise BadFieldError(name, "must be a list of JSON objects, with at least one")
+        return [Body(json.dumps(part).encode()) for part in value]
+
+    def instant(self, name: str) -> datetime:
+        text = self.text(name)
+        with suppress(ValueError):
+            if (instant := datetime.fromisoformat(text)).tzinfo is not None:
+                return instant.astimezone(UTC)
+        raise BadFieldError(name, "must be an instant with a zone, e.g. 2026-12-01T08:00:00Z")
 
     def end(self) -> None:
         for name in self._fields:

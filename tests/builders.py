@@ -141,7 +141,7 @@ def job(name: str = "train-1", *, state: JobState = JobState.PENDING, **fields: 
         "max_wait": None,
         "body_hash": "0" * 64,
     }
-    also = {"choice", "keep_alive", "predicted", "halves_batch", "learned_in", "likely"}
+    also = {"choice", "keep_alive", "predicted", "halves_batch", "learned_in", "likely", "set_by_pool"}
     if "vector" in fields:
         spec["shapes"] = (Shape(vector=fields.pop("vector")),)
     if "has_checkpoint" in fields and not fields.pop("has_checkpoint"):

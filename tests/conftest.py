@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from botocore.loaders import create_loader
 
+from tests.thirds import COSTS, named_third, read_costs, split
+
 # Two workers share two cores. Threads of torch that wait for each other spin, here and in what tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -36,6 +38,14 @@ def service_models_are_parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.session.create_loader", sharing_loader)
         yield
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests that are not in the third that the environment names."""
+    third = named_third(os.environ)
+    if third is not None:
+        items[:], left = split(items, third, read_costs(COSTS.read_text(encoding="utf-8")))
+        config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish() -> None:

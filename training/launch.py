@@ -29,6 +29,12 @@ from typing import Any
 
 _STOP_SECONDS = 110.0  # from the first SIGTERM to the kill; SageMaker's own comes after 120 (StopTrainingJob)
 _GRACE_SECONDS = 10.0  # for the others, when a worker is gone without which they cannot end in order
+_BLOCK_END = "SAGEMAKER_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"  # milliseconds; on a training plan
+_CLOSING_SECONDS = 1800.0  # before a window ends SageMaker begins to end its instances (training plans guide)
+_WINDOW_SECONDS = (
+    240.0  # before that the ranks are asked to stop; less than any drain of the queue, 5m or more
+)
+_LONGEST_BLOCK_SECONDS = 87_600 * 3600.0  # DurationHours of a training plan (service model)
 _FAILURE_CHARACTERS = 1024  # of the failure file; that many become FailureReason (DescribeTrainingJob)
 _TAIL_BYTES = 16_384
 _ACCELERATED = re.compile(r"ml\.(?:p|g|trn|inf)\d")
@@ -137,6 +143,26 @@ def number(env: Mapping[str, str], name: str, default: float) -> float:
     if not re.fullmatch(r"\d+(?:\.\d+)?", text) or float(text) < 1:
         raise LaunchError(f"{name} must be a number, 1 or more, not {text!r}")
     return float(text)
+
+
+def window_seconds(env: Mapping[str, str], now: float) -> tuple[float, str]:
+    """Return seconds until the ranks are asked to stop as a training plan's window closes, and a warning.
+
+    The seconds are inf without a plan, and for a variable that makes no sense: the warning names it, and the
+    job trains as if it were not there. ``now`` is in seconds since the epoch.
+    """
+    text, before = env.get(_BLOCK_END, ""), env.get("LAUNCH_WINDOW_SECONDS", f"{_WINDOW_SECONDS:g}")
+    if not text or before == "off":
+        return inf, ""
+    left = int(text) / 1000 - now if re.fullmatch(r"[0-9]{1,18}", text) else 0.0
+    if not 0 < left < _LONGEST_BLOCK_SECONDS:
+        return inf, f"{_BLOCK_END} is ignored: {text!r} is no time to come, in milliseconds since 1970"
+    warning = ""
+    if not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]+)?", before):
+        warning = f"LAUNCH_WINDOW_SECONDS is ignored: {before!r} is neither a number of seconds nor off; "
+        warning += f"the {_WINDOW_SECONDS:g} of the default count"
+        before = str(_WINDOW_SECONDS)
+    return max(left - _CLOSING_SECONDS - float(before), 0.0), warning
 
 
 def watchdog_beside() -> Any:  # noqa: ANN401  a module
@@ -439,18 +465,29 @@ def command(env: Mapping[str, str], source: Path) -> list[str]:
 
 
 class Stop:
-    """Remembers SIGTERM and SIGINT from the moment it is made."""
+    """Remembers SIGTERM and SIGINT from the moment it is made, and when a training plan's window closes."""
 
     def __init__(self) -> None:
-        self.asked_at = inf
+        self._signalled_at = inf
+        self.closes_at = inf  # seconds of the monotonic clock
         self.traces: Callable[[], None] = lambda: None  # asked for by SIGUSR2
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, self._ask)
         signal.signal(signal.SIGUSR2, self._hand_on)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})  # held by the bootstrap
 
+    @property
+    def asked_at(self) -> float:
+        """Return when the ranks had to be asked to stop, in monotonic seconds; inf before that."""
+        return min(self._signalled_at, self.closes_at if time.monotonic() >= self.closes_at else inf)
+
+    @property
+    def why(self) -> str:
+        is_window = self.asked_at < self._signalled_at
+        return "the window of the training plan closes" if is_window else "SIGTERM"
+
     def _ask(self, *_: object) -> None:
-        self.asked_at = min(self.asked_at, time.monotonic())
+        self._signalled_at = min(self._signalled_at, time.monotonic())
 
     def _hand_on(self, *_: object) -> None:
         self.traces()
@@ -530,7 +567,7 @@ def watch(
     if failure or not (is_stopped or End.PREEMPTED in gone):
         return failure or Outcome(end=End.COMPLETED)
     late = f"; not all had ended {seconds:g} s later, and they were killed" * (-signal.SIGKILL in gone)
-    return Outcome(end=End.PREEMPTED, why="SIGTERM" + late)
+    return Outcome(end=End.PREEMPTED, why=stop.why + late)
 
 
 def send(workers: Sequence[Worker], number: signal.Signals) -> None:
@@ -556,7 +593,7 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
         if outcome.end is not End.COMPLETED:
             return outcome
     if stop.asked_at < inf:
-        return Outcome(end=End.PREEMPTED, why="SIGTERM, before training began")
+        return Outcome(end=End.PREEMPTED, why=f"{stop.why}, before training began")
     per_host = int(env["LOCAL_WORLD_SIZE"])
     first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
     print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
@@ -626,6 +663,12 @@ def main(given: Mapping[str, str]) -> int:
     try:
         env = environment(env)
         _, before = status(env)
+        left, warning = window_seconds(env, time.time())
+        stop.closes_at = time.monotonic() + left
+        if warning or left < inf:
+            print(
+                f"launcher: {warning or f'a training plan: stops in {left:.0f} s at the latest'}", flush=True
+            )
         outcome = launch(env, stop, Path(__file__).resolve().parent)
     except LaunchError as error:
         outcome = Outcome(end=End.FAILED, why=str(error))

@@ -10,6 +10,7 @@ from typing import Any
 from local.identity.checks import Check, Checks, NotMappedError, Operation
 from local.identity.data_requests import dynamodb, s3, sns, sqs
 from local.identity.hosting_requests import hosting
+from local.identity.plan_requests import on_training_plan, training_plans
 
 
 def checks(operation: Operation) -> tuple[Check, ...]:
@@ -47,12 +48,15 @@ def _sagemaker(operation: Operation) -> Checks:
                 )
             ]
         case _:
-            return hosting(operation, _tag_context(params))
+            tags = _tag_context(params)
+            return training_plans(operation, tags) or hosting(operation, tags)
 
 
 def _create_training_job(operation: Operation) -> Iterator[Check]:
     context = _tag_context(operation.params)
     yield _on_training_job(operation, "CreateTrainingJob", context)
+    if plan := (operation.params.get("ResourceConfig") or {}).get("TrainingPlanArn"):
+        yield on_training_plan(plan, context)
     if operation.params.get("Tags"):
         tagging = context | {"sagemaker:TaggingAction": "CreateTrainingJob"}
         yield _on_training_job(operation, "AddTags", tagging)

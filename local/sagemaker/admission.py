@@ -14,6 +14,9 @@ from typing import Any
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
 from trainmaster.core.request.validation import contradictions
 
+from local.clock import TwinClock
+from local.sagemaker.plan_admission import plan_complaint
+from local.sagemaker.plan_book import PlanBook
 from local.sagemaker.ports import ObjectStore
 from local.sagemaker.s3_uri import S3Location
 from local.wire import AwsError
@@ -28,7 +31,7 @@ _ECR_IMAGE = re.compile(
     re.ASCII,
 )
 _DEFAULT_RUNTIME_SECONDS = int(DEFAULT_RUNTIME.total_seconds())
-_NO_PLANS = "the twin has no training plans; without one it runs on demand or on spot instances"
+_NO_CHOICE_OF_PLANS = "the twin has no plans a preference; name one in ResourceConfig.TrainingPlanArn"
 _ROLE_ACCOUNT = re.compile(r"arn:[^:]+:iam::(\d{12}):role/.+")
 
 
@@ -37,14 +40,25 @@ class Admission:
     store: ObjectStore
     account_id: str
     region: str
+    plans: PlanBook
+    clock: TwinClock
 
     def admit(self, request: Request) -> None:
         """Raises ``AwsError`` with the first complaint; the cheap rules come before the look into S3."""
-        rules: tuple[Callable[[Request], Complaint], ...] = (*_RULES, self._role, self._output, self._inputs)
+        rules: tuple[Callable[[Request], Complaint], ...] = (
+            *_RULES,
+            self._plan,
+            self._role,
+            self._output,
+            self._inputs,
+        )
         for rule in rules:
             complaint = rule(request)
             if complaint is not None:
                 raise AwsError("ValidationException", complaint)
+
+    def _plan(self, request: Request) -> Complaint:
+        return plan_complaint(request, self.plans.find, self.clock.now())
 
     def _role(self, request: Request) -> Complaint:
         """Refuse a role of another account; every role of this account counts as one SageMaker may assume."""
@@ -148,7 +162,7 @@ def _preferences(request: Request) -> Complaint:
     if min(counts or [resources["InstanceCount"]]) < 1:
         return "InstanceCount must be at least 1"
     if any("TrainingPlanArns" in preference for preference in preferences):
-        return f"ResourceConfig.InstancePreferences.TrainingPlanArns: {_NO_PLANS}"
+        return f"ResourceConfig.InstancePreferences.TrainingPlanArns: {_NO_CHOICE_OF_PLANS}"
     return None
 
 
@@ -189,8 +203,6 @@ def _runs_here(request: Request) -> Complaint:
             "TrainingImage and a ContainerEntrypoint, or a script (sagemaker_program, "
             "sagemaker_submit_directory)"
         )
-    if "TrainingPlanArn" in request["ResourceConfig"]:
-        return f"ResourceConfig.TrainingPlanArn: {_NO_PLANS}"
     for number, channel in enumerate(request.get("InputDataConfig", ())):
         place = f"InputDataConfig[{number}]"
         if complaint := _source(channel["DataSource"], f"{place}.DataSource"):

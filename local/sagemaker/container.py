@@ -12,7 +12,7 @@ from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
 from local.sagemaker.capacity import Capacity
 from local.sagemaker.checkpoints import CheckpointMirror
-from local.sagemaker.container_environment import MARK, container_environment
+from local.sagemaker.container_environment import MARK, block_end, container_environment
 from local.sagemaker.container_logs import LogStream
 from local.sagemaker.hosts import Place, Ports
 from local.sagemaker.inputs import PrepareError
@@ -164,6 +164,7 @@ class Container:
             region=self._outside.region,
             given=self._outside.environment(self._job.spec.role_arn),
         )
+        environment |= block_end(self._job.block_end, self._outside.clock)
         if layout.is_mounted:
             argv = in_namespace(layout.opt, argv)
         return Command(argv=argv, env=environment, cwd=folder, mark=MARK)

@@ -10,8 +10,10 @@ name is the address and any port will do.
 import os
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
+from local.clock import TwinClock
 from local.sagemaker import script_mode
 from local.sagemaker.hosts import ADDRESS, Place
 from local.sagemaker.jobs import TrainingJob
@@ -26,6 +28,24 @@ containers too."""
 
 MARK = "TRAINMASTER_TWIN_CONTAINER"
 """A variable whose value no two containers share, by which the twin finds their processes."""
+
+BLOCK_END = "SAGEMAKER_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
+"""Milliseconds since the epoch at which the window of the job's training plan ends.
+
+Source: SageMaker developer guide, "Training plans utilization for SageMaker training jobs".
+"""
+
+
+def block_end(end: datetime | None, clock: TwinClock) -> dict[str, str]:
+    """Return the variable of a job on a training plan whose window ends then; none without an end.
+
+    Programs compare it with the machine's clock, which a manual clock of the twin has nothing to do with:
+    there it is the instant of the machine that leaves as much time as the window does now.
+    """
+    if end is None:
+        return {}
+    shown = end + (datetime.now(UTC) - clock.now()) if clock.manual else end
+    return {BLOCK_END: str(round(shown.timestamp() * 1000))}
 
 
 def container_environment(

@@ -45,7 +45,9 @@ def page(jobs: Iterable[TrainingJob], params: Mapping[str, Any], *, now: datetim
     shown = matching[:size]
     answer: dict[str, Any] = {
         "TrainingJobSummaries": [
-            shown_job for job in shown if _has_status(shown_job := summary(job, now=now), params)
+            shown_job
+            for job in shown
+            if _is_on_plan(job, params) and _has_status(shown_job := summary(job, now=now), params)
         ]
     }
     if len(matching) > size:
@@ -59,10 +61,12 @@ def _matches(job: TrainingJob, params: Mapping[str, Any]) -> bool:
     )
 
 
+def _is_on_plan(job: TrainingJob, params: Mapping[str, Any]) -> bool:
+    return bool(params.get("TrainingPlanArnEquals", job.spec.plan_arn) == job.spec.plan_arn)
+
+
 def _has_status(shown: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
-    """Tell whether the status matches; no job has a training plan here, so asking for one finds nothing."""
-    if "TrainingPlanArnEquals" in params:
-        return False
+    """Tell whether the status matches, which is asked after the page was cut."""
     pool = shown.get("WarmPoolStatus", {}).get("Status")
     return bool(
         params.get("StatusEquals", shown["TrainingJobStatus"]) == shown["TrainingJobStatus"]

@@ -66,6 +66,8 @@ class TrainingJob:
     failure_reason: str | None = None
     allotted: tuple[InstanceGroup, ...] = ()
     """The instances it launches on, of those it may run on; empty before that."""
+    block_end: datetime | None = None
+    """End of the window of its training plan in which it has, or last had, instances; None without a plan."""
     final_metrics: tuple[Emitted, ...] = ()
     """The last value of each metric that it printed; none before its end."""
     warm_pool: WarmPool | None = None
@@ -148,13 +150,31 @@ class TrainingJob:
     @property
     def billable_seconds(self) -> int | None:
         training = self.training_seconds
-        if training is None or not self.spec.is_spot:
+        if training is None:
+            return None
+        if self.spec.plan_arn is not None:
+            return max(1, round(training - self._pending_between_windows.total_seconds()))
+        if not self.spec.is_spot:
             return training
         idle = sum(
             (_length(transition) for transition in self.transitions if transition.status in _UNBILLED),
             timedelta(),
         )
         return max(1, round((training - idle.total_seconds()) * _SPOT_BILLABLE_SHARE))
+
+    @property
+    def _pending_between_windows(self) -> timedelta:
+        """Add up the times without instances after it had some, between windows of its training plan."""
+        return sum(
+            (
+                _length(transition)
+                for transition in self.transitions
+                if transition.status is Secondary.PENDING
+                and self.started_at is not None
+                and transition.start > self.started_at
+            ),
+            timedelta(),
+        )
 
 
 def _length(transition: Transition) -> timedelta:

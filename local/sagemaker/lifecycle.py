@@ -11,51 +11,32 @@ from pathlib import Path
 from local.clock import Timer
 from local.sagemaker.cluster import Cluster
 from local.sagemaker.container import Outside
+from local.sagemaker.heeded import AFTER_WAIT, HEEDED
 from local.sagemaker.inputs import PrepareError
 from local.sagemaker.job_table import JobTable
 from local.sagemaker.jobs import IllegalStepError, TrainingJob
+from local.sagemaker.launching import Launcher
 from local.sagemaker.mailbox import (
     ClosedError,
     Exited,
     Fail,
     HostFailed,
     Interrupt,
-    Kinds,
     Mailbox,
     Message,
+    RoomOnPlan,
     Stop,
+    WindowClosed,
 )
 from local.sagemaker.metric_definitions import Definitions
+from local.sagemaker.plan_book import PlanBook
 from local.sagemaker.pool_keeper import within_quota
 from local.sagemaker.scraped_log import ScrapedLog
 from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
-from local.worlds.endings import NO_CAPACITY, pending_end
 
 logger = logging.getLogger(__name__)
 
 _S = Secondary
-
-_WITHOUT_CONTAINERS: Kinds = (Stop, Fail)
-
-_HEEDED: Mapping[Secondary, Kinds] = {
-    _S.STARTING: _WITHOUT_CONTAINERS,
-    _S.PENDING: _WITHOUT_CONTAINERS,
-    _S.INTERRUPTED: _WITHOUT_CONTAINERS,
-    _S.RESTARTING: _WITHOUT_CONTAINERS,
-    _S.DOWNLOADING: (Stop, Fail, Interrupt),
-    _S.TRAINING: (Stop, Fail, Interrupt, HostFailed, Exited),
-    # Without containers; the last words of those that were taken away mean nothing any more.
-    _S.STOPPING: (Fail,),
-    _S.UPLOADING: (Fail,),
-}
-"""Messages that a job heeds in each status."""
-
-_AFTER_WAIT: Mapping[Secondary, Secondary] = {
-    _S.STARTING: _S.PENDING,
-    _S.DOWNLOADING: _S.TRAINING,
-    _S.INTERRUPTED: _S.RESTARTING,
-    _S.RESTARTING: _S.DOWNLOADING,
-}
 
 _SETTLE_SECONDS = 0.25
 """Real time in which a process that does next to nothing has started, heard a signal, or ended."""
@@ -69,6 +50,7 @@ class RunPlan:
     """Folder of its containers; a job that has ended leaves nothing in it."""
     seed: int
     """Seed for the length of the waits."""
+    plans: PlanBook
     on_end: "Callable[[JobRun], None]"
     """Called when the thread has nothing more to do."""
 
@@ -85,6 +67,7 @@ class JobRun:
         self._outside = replace(outside, logs=self._log)
         self._plan = plan
         self._mailbox = Mailbox(outside.clock)
+        self._launcher = Launcher(table=table, outside=outside, plans=plan.plans, mailbox=self._mailbox)
         self._cluster: Cluster | None = None
         self._end = _S.COMPLETED
         self._failure_reason = ""
@@ -124,6 +107,7 @@ class JobRun:
         finally:
             if self._cluster is not None:
                 self._cluster.reclaim()
+            self._plan.plans.release(self._job.name)
             self._mailbox.leave()
             self._plan.on_end(self)
 
@@ -163,31 +147,20 @@ class JobRun:
     def _pass(self, status: Secondary) -> Secondary:
         """Pass a status in which nothing but time passes."""
         message = self._wait_in(status)
-        return _AFTER_WAIT[status] if message is None else self._turn(message)
+        return AFTER_WAIT[status] if message is None else self._turn(message)
 
     def _launch(self) -> Secondary:
         message = self._wait_in(_S.PENDING)
         if message is not None:
             return self._turn(message)
-        is_warm, choices = self._job.warm_pool is not None, self._job.spec.clusters
-        allotted = choices[0] if is_warm else self._outside.capacity.allot(choices)
-        if allotted is None:
-            return self._starve()
-        self._job = self._table.update(self._job.name, lambda job: replace(job, allotted=allotted))
-        return _S.DOWNLOADING
-
-    def _starve(self) -> Secondary:
-        """Handle missing instances: if the world lets it, the job waits for its pending limit."""
-        dialect, patience = self._outside.world.now.pending_end, self._job.spec.max_pending
-        if dialect is None or patience is None:
-            return self._fail(NO_CAPACITY)
-        message = self._mailbox.wait(_HEEDED[_S.PENDING], patience)
-        if message is not None:
-            return self._turn(message)
-        end = pending_end(dialect, self._draw("pending end"))
-        if end.failure_reason is not None:
-            return self._fail(end.failure_reason)
-        return Secondary(end.secondary_status)
+        match self._launcher.launch(self._job, self._draw("pending end")):
+            case TrainingJob() as job:
+                self._job = job
+                return _S.DOWNLOADING
+            case Secondary() as end:
+                return end
+            case message:
+                return self._turn(message)
 
     def _download(self) -> Secondary:
         self._cluster = Cluster(self._job, self._outside, self._plan.root)
@@ -216,6 +189,14 @@ class JobRun:
         self._cluster.reclaim()
         self._cluster = None
         return self._pass(_S.INTERRUPTED)
+
+    def _leave_plan(self) -> Secondary:
+        """End the instances without a signal first, as with spot; the job waits for the next window."""
+        if self._cluster is not None:
+            self._cluster.reclaim()
+            self._cluster = None
+        self._plan.plans.release(self._job.name)
+        return _S.PENDING
 
     def _stop(self) -> Secondary:
         """Stop the containers; where a test says that this takes long, it does."""
@@ -257,6 +238,8 @@ class JobRun:
                 return _S.STOPPING
             case Interrupt():
                 return _S.INTERRUPTED
+            case WindowClosed() | RoomOnPlan():
+                return self._leave_plan()
             case Exited(code=0):
                 return _S.UPLOADING
             case HostFailed() | Exited():
@@ -270,14 +253,14 @@ class JobRun:
         return _S.FAILED
 
     def _hear(self, status: Secondary, *, settle_seconds: float = 0.0) -> Message:
-        message = self._mailbox.wait(_HEEDED[status], settle_seconds=settle_seconds)
+        message = self._mailbox.wait(HEEDED[status], settle_seconds=settle_seconds)
         assert message is not None
         return message
 
     def _wait_in(self, status: Secondary) -> Message | None:
         """Wait as long as the status lasts, or until a message comes."""
         wait = drawn_wait(status, self._draw(status), is_warm=self._job.warm_pool is not None)
-        return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
+        return self._mailbox.wait(HEEDED[status], self._outside.clock.scaled(wait))
 
     def _draw(self, what: str) -> random.Random:
         """Return a random source for this job and purpose alone, so that other threads do not change it."""

@@ -28,6 +28,16 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowClosed:
+    """The window of its training plan closes: its instances are ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOnPlan:
+    """Instances of its training plan may have become free."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostFailed:
     """The first host has failed, and others still run."""
 
@@ -40,7 +50,7 @@ class Exited:
     """0 when none has failed."""
 
 
-Message: TypeAlias = Stop | Fail | Interrupt | HostFailed | Exited
+Message: TypeAlias = Stop | Fail | Interrupt | WindowClosed | RoomOnPlan | HostFailed | Exited
 Kinds: TypeAlias = tuple[type[Message], ...]
 
 

@@ -11,6 +11,7 @@ from local.sagemaker.admission import Admission
 from local.sagemaker.job_table import NOT_FOUND, JobTable
 from local.sagemaker.jobs import TrainingJob, Transition
 from local.sagemaker.mailbox import Stop
+from local.sagemaker.plan_operations import PlanOperations
 from local.sagemaker.pool_keeper import PoolKeeper, has_pool
 from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
@@ -34,6 +35,7 @@ class Operations:
     runs: Runs
     pools: PoolKeeper
     admission: Admission
+    plans: PlanOperations
     quotas: AccountQuotas
     world: WorldInForce
     clock: TwinClock
@@ -53,6 +55,7 @@ class Operations:
             "DeleteTags": lambda params, _: self.delete_tags(params),
             # none starts at the twin; what the hooks list are the queue's own
             "ListHyperParameterTuningJobs": lambda _, __: {"HyperParameterTuningJobSummaries": []},
+            **self.plans.by_name(),
         }
 
     def create(self, params: Params, caller: Principal) -> Result:

@@ -7,18 +7,25 @@ from local.sagemaker.job_table import JobTable
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.lifecycle import JobRun, RunPlan
 from local.sagemaker.mailbox import Message
+from local.sagemaker.plan_book import PlanBook
 
 
 class Runs:
-    def __init__(self, *, table: JobTable, outside: Outside, seed: int) -> None:
+    def __init__(self, *, table: JobTable, outside: Outside, plans: PlanBook, seed: int) -> None:
         self._table = table
         self._outside = outside
+        self._plans = plans
         self._seed = seed
         self._lock = threading.Lock()
         self._runs: dict[str, JobRun] = {}
 
     def start(self, job: TrainingJob) -> None:
-        plan = RunPlan(root=self._outside.work_dir.resolve() / job.name, seed=self._seed, on_end=self._forget)
+        plan = RunPlan(
+            root=self._outside.work_dir.resolve() / job.name,
+            seed=self._seed,
+            plans=self._plans,
+            on_end=self._forget,
+        )
         run = JobRun(job, table=self._table, outside=self._outside, plan=plan)
         with self._lock:
             self._runs[job.name] = run

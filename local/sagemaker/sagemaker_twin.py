@@ -13,6 +13,8 @@ from local.sagemaker.imposed_changes import Control
 from local.sagemaker.job_table import JobTable
 from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
+from local.sagemaker.plan_book import PlanBook
+from local.sagemaker.plan_operations import PlanOperations
 from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink
 from local.sagemaker.quotas import AccountQuotas
@@ -34,17 +36,23 @@ class SageMakerTwin:
         self._may_publish = outside.may_publish
         self._loads = Loads()
         self._table = JobTable(on_step=announcer.publish)
-        self._runs = Runs(table=self._table, outside=outside, seed=seed)
+        arn_prefix = f"arn:aws:sagemaker:{region}:{account_id}:"
+        plans = PlanBook(clock, arn_prefix=f"{arn_prefix}training-plan/")
+        plan_operations = PlanOperations(book=plans, clock=clock, region=region)
+        self._runs = Runs(table=self._table, outside=outside, plans=plans, seed=seed)
         quotas = AccountQuotas(world, f"arn:aws:servicequotas:{region}:{account_id}:sagemaker/")
         self._operations = Operations(
             table=self._table,
             runs=self._runs,
             pools=PoolKeeper(table=self._table, clock=clock),
-            admission=Admission(store=outside.store, account_id=account_id, region=region),
+            admission=Admission(
+                store=outside.store, account_id=account_id, region=region, plans=plans, clock=clock
+            ),
+            plans=plan_operations,
             quotas=quotas,
             world=world,
             clock=clock,
-            arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
+            arn_prefix=f"{arn_prefix}training-job/",
         )
         control = Control(
             table=self._table,
@@ -61,6 +69,8 @@ class SageMakerTwin:
         self.throttled = self._pace.throttled
         self.service_quotas = quotas.call
         self.training_jobs = control.training_jobs
+        self.buy_plan = plan_operations.buy
+        self.change_plan = plan_operations.change
 
     def call(self, operation: str, params: dict[str, Any], principal: Principal) -> dict[str, Any]:
         """Answer a call of the service, times as epoch seconds. Raises ``AwsError``."""

@@ -56,6 +56,8 @@ class TrainingSpec:
     clusters: tuple[tuple[InstanceGroup, ...], ...]
     """Clusters it may run on, in order of preference; several only with InstancePreferences."""
     is_spot: bool
+    plan_arn: str | None
+    """The training plan on whose instances it runs; None: on demand, or on spot instances."""
     keep_alive: timedelta
     """Time its instances are kept after its end; zero keeps none."""
     max_runtime: timedelta
@@ -92,6 +94,7 @@ class TrainingSpec:
             output_is_compressed=output.get("CompressionType", "GZIP") == "GZIP",
             clusters=_clusters(request["ResourceConfig"]),
             is_spot=request.get("EnableManagedSpotTraining", False),
+            plan_arn=request["ResourceConfig"].get("TrainingPlanArn"),
             keep_alive=timedelta(seconds=request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0)),
             max_runtime=timedelta(seconds=stopping.get("MaxRuntimeInSeconds", DEFAULT_MAX_RUNTIME_SECONDS)),
             max_wait=_seconds(stopping.get("MaxWaitTimeInSeconds")),

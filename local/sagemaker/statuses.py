@@ -47,8 +47,9 @@ TRANSITIONS: Mapping[Secondary, frozenset[Secondary]] = {
     _S.STARTING: frozenset({_S.PENDING, _S.STOPPING, _S.FAILED}),
     # Straight to an end: its pending time ran out.
     _S.PENDING: STOP_ENDS | {_S.DOWNLOADING, _S.STOPPING, _S.FAILED},
-    _S.DOWNLOADING: frozenset({_S.TRAINING, _S.INTERRUPTED, _S.STOPPING, _S.FAILED}),
-    _S.TRAINING: frozenset({_S.UPLOADING, _S.INTERRUPTED, _S.STOPPING, _S.FAILED}),
+    # Back to Pending: the window of its training plan closed.
+    _S.DOWNLOADING: frozenset({_S.TRAINING, _S.INTERRUPTED, _S.PENDING, _S.STOPPING, _S.FAILED}),
+    _S.TRAINING: frozenset({_S.UPLOADING, _S.INTERRUPTED, _S.PENDING, _S.STOPPING, _S.FAILED}),
     _S.INTERRUPTED: frozenset({_S.RESTARTING, _S.STOPPING, _S.FAILED}),
     _S.RESTARTING: frozenset({_S.DOWNLOADING, _S.STOPPING, _S.FAILED}),
     # Stopped while it uploaded what it had finished by itself: it ends as it would have.

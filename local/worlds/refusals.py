@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 from local.worlds.world import World
 
-ON_DEMAND, SPOT = "on-demand", "spot"
+ON_DEMAND, SPOT, PLAN = "on-demand", "spot", "plan"
 CAPACITY_TYPES = (ON_DEMAND, SPOT)
+"""Capacity types that quotas count; instances of a training plan are bought, and have none."""
 
 QUOTA_NAMES: Mapping[str, str] = {
     ON_DEMAND: "{type} for training job usage",
@@ -28,6 +29,7 @@ Used: TypeAlias = Mapping[tuple[str, str], int]
 _MOST_INSTANCES = {
     ON_DEMAND: "Maximum number of instances per training job",
     SPOT: "Maximum number of instances per spot training job",
+    PLAN: "Maximum number of instances per training job",
 }
 DEFAULT_MAX_RUNTIME_SECONDS = 86400
 """Source: SageMaker API reference, StoppingCondition."""
@@ -76,6 +78,8 @@ def asked(request: Request) -> Counter[str]:
 
 
 def capacity_type(request: Request) -> str:
+    if "TrainingPlanArn" in request["ResourceConfig"]:
+        return PLAN
     return SPOT if request.get("EnableManagedSpotTraining") else ON_DEMAND
 
 

@@ -193,9 +193,9 @@ def test_F10_preferences_are_accepted_and_hold_every_candidate() -> None:
 PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/plan"
 
 
-def test_F10_training_plans_are_a_400() -> None:
-    whole = resources(InstanceType="ml.p5.48xlarge", InstanceCount=1, TrainingPlanArn=PLAN)
-    assert refused_fields(whole) == ["ResourceConfig.TrainingPlanArn"]
+def test_F10_a_plan_that_no_pool_has_is_a_422_and_one_of_a_preference_a_400() -> None:
+    error = refusal(resources(InstanceType="ml.p5.48xlarge", InstanceCount=1, TrainingPlanArn=PLAN))
+    assert (error.status, fields(error.errors)) == (422, ["ResourceConfig.TrainingPlanArn"])
     preference = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "TrainingPlanArns": [PLAN]}
     assert refused_fields(resources(InstancePreferences=[preference])) == [
         "ResourceConfig.InstancePreferences[0].TrainingPlanArns"

@@ -1,13 +1,14 @@
 """What holds at any instant, whatever has happened: compared between table, counters and SageMaker."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from trainmaster.bootstrap import Wiring
+from trainmaster.core.arrays.array_model import Array, TaskJobs
 from trainmaster.core.costs.ledger import Cause
 from trainmaster.core.jobs.instances import Capacity, Vector, fits, total
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import PoolState
@@ -61,7 +62,12 @@ def _check_pool(plane: Plane, pool: str, state: PoolState, jobs: Sequence[Job]) 
     assert _counted(state.used) == held, f"the counters of what is used of {pool} drifted"
     assert _counted(state.warm) == warm, f"the counters of what is warm of {pool} drifted"
     _check_rows(plane, pool, jobs)
-    _check_teams(jobs, state)
+    arrays = plane.wiring.reader.arrays(
+        name for _, name in plane.wiring.reader.open_arrays(pool, after="", limit=1000)
+    )
+    _check_teams(jobs, state, Counter(array.template.spec.team for array in arrays.values()))
+    for array in arrays.values():
+        _check_array(array, [job for job in jobs if job.spec.array and job.spec.array.name == array.name])
 
 
 def _check_rows(plane: Plane, pool: str, jobs: Sequence[Job]) -> None:
@@ -74,11 +80,29 @@ def _check_rows(plane: Plane, pool: str, jobs: Sequence[Job]) -> None:
     assert parked == sorted(job.name for job in jobs if job.is_parked), "a parked job is lost or doubled"
 
 
-def _check_teams(jobs: Sequence[Job], state: PoolState) -> None:
+def _check_array(array: Array, tasks: Sequence[Job]) -> None:
+    """Counts of an open array are those of the jobs of its tasks, and no task is at two places."""
+    counted = TaskJobs(
+        waiting=sum(job.is_waiting for job in tasks),
+        held=sum(job.state is JobState.HELD for job in tasks),
+        running=sum(job.is_live for job in tasks),
+    )
+    assert array.jobs == counted, f"the counts of array {array.name} drifted"
+    for job in tasks:
+        assert job.spec.array is not None, job.name
+        assert not array.unexpanded >> job.spec.array.position & 1, f"{job.name} is to be made again"
+    assert sum(getattr(array.counts, kind) for kind in _KINDS) == len(array.indices), array.name
+
+
+_KINDS = ("waiting", "held", "running", "completed", "failed", "stopped")
+
+
+def _check_teams(jobs: Sequence[Job], state: PoolState, open_arrays: Mapping[str, int]) -> None:
+    """An open array counts as one more that waits for its team."""
     for team in {job.spec.team for job in jobs}:
         own = [job for job in jobs if job.spec.team == team]
         used = total(job.vector for job in own if job.is_live)
-        queued = sum(not job.is_final and not job.is_live for job in own)
+        queued = sum(not job.is_final and not job.is_live for job in own) + open_arrays.get(team, 0)
         found = state.teams[team]
         assert (_counted(found.used), found.waiting) == (used, queued), f"counters of {team} drifted"
 

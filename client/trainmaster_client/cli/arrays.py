@@ -36,6 +36,7 @@ ArrayName = Annotated[
 class ArrayFilters:
     """Filters of the list: an array must match all of them."""
 
+    mine: Annotated[bool, typer.Option("--mine", help="Only arrays that you submitted.")] = False
     state: Annotated[str | None, typer.Option(metavar="STATE", help="Only in this state.")] = None
     team: Annotated[
         str | None, typer.Option(metavar="TEAM", help="Only of this team.", autocompletion=complete_team)
@@ -43,6 +44,11 @@ class ArrayFilters:
     pool: Annotated[
         str | None, typer.Option(metavar="POOL", help="Only of this pool.", autocompletion=complete_pool)
     ] = None
+
+    @property
+    def parameters(self) -> dict[str, bool | str | None]:
+        """Parameters of the API; an older stack refuses ``mine``, so it is sent only if it was asked for."""
+        return {**asdict(self), "mine": self.mine or None}
 
 
 @with_options
@@ -57,11 +63,11 @@ def arrays(
 ) -> None:
     """List arrays with the counts of their tasks, or show one."""
     if array is not None and filters != ArrayFilters():
-        raise InvalidArgumentError("A name does not go with --state, --team and --pool.", hint="Give one.")
+        raise InvalidArgumentError("A name does not go with filters such as --mine.", hint="Give one.")
     _require_state(filters.state)
     api = connect()
     with newer_route(api, "/arrays"):
-        document = api.arrays(**asdict(filters)) if array is None else api.array(array)
+        document = api.arrays(**filters.parameters) if array is None else api.array(array)
     if as_json:
         print_json(document)
     elif array is not None:

@@ -9,6 +9,7 @@ from trainmaster.core.jobs.index_sets import ranges_text
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.known_names import complete_pool, complete_state, complete_team
+from trainmaster_client.errors import InvalidRequestError, NotFoundError, UnexpectedAnswerError
 from trainmaster_client.jobs.array_views import job_or_array
 from trainmaster_client.jobs.job_views import FINAL_STATES, WAITING_STATES, JobView, job_view
 from trainmaster_client.jobs.queue_reader import QueueReader
@@ -66,12 +67,23 @@ def matching_targets(api: ApiClient, filters: CancelFilters) -> list[Target]:
     answer = QueueReader(lambda: api).whole({**asdict(filters), "mine": filters.mine or None})
     views = [job_view(job) for job in answer["jobs"]]
     jobs = {job.name: job for job in views if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}}
-    arrays = {str(array["name"]): array for array in answer.get("arrays") or () if array.get("name")}
     alone = [job for job in jobs.values() if not _goes_with_array(job, filters)]
     named = {job.array: job for job in jobs.values() if job.array and _goes_with_array(job, filters)}
-    whole = [] if filters.mine else list(arrays)  # the API does not say whose an array is
+    arrays = _arrays_of_caller(api, filters) if filters.mine else answer.get("arrays") or ()
+    whole = [str(array["name"]) for array in arrays if array.get("name")]
     targets = [Target(name=str(job.name), is_waiting=job.is_waiting) for job in alone]
     return [*targets, *_arrays(api, dict.fromkeys([*named, *whole]), filters)]
+
+
+def _arrays_of_caller(api: ApiClient, filters: CancelFilters) -> list[Document]:
+    """Read the caller's arrays, with or without jobs; none from a stack that cannot tell whose one is.
+
+    An older stack lists all arrays of the team beside jobs that are ``mine``: those must stay.
+    """
+    try:
+        return list(api.arrays(mine=True, team=filters.team, pool=filters.pool).get("arrays") or ())
+    except (InvalidRequestError, NotFoundError, UnexpectedAnswerError):
+        return []
 
 
 def _goes_with_array(job: JobView, filters: CancelFilters) -> bool:

@@ -36,7 +36,10 @@ class ArrayRoutes(ApiCalls):
         return self._read(f"/arrays/{path_name(name)}")
 
     def arrays(self, **filters: Parameter) -> Document:
-        """Return all arrays that match, however many answers that takes; ``state``, ``team``, ``pool``."""
+        """Return all arrays that match, however many answers that takes.
+
+        Filters: ``state``, ``team``, ``pool``, ``mine``, ``submitted_by``.
+        """
         return self._whole("/arrays", filters, "arrays")
 
     def array_tasks(self, name: str, *, state: str | None = None) -> Document:

@@ -31,6 +31,8 @@ class JobOptions(TypedDict, total=False):
     """Change that a retry makes after the GPUs' memory ran out; None makes none."""
     alternatives: Sequence[str] | None
     """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``."""
+    plan: Literal["first", "only", "never"] | None
+    """Whether it runs on the pool's training plans first, on nothing else, or never. Default first."""
     after: Conditions | None
     """Jobs to wait for: names, conditions such as ``afterany:clean``, handles, or a list of them."""
     after_failed: Literal["stop", "hold"] | None
@@ -49,6 +51,7 @@ _HINTS: Mapping[str, str] = {
     "preemptible": "give True or False",
     "retries": f"give a whole number from 0 to {MAX_RETRIES}",
     "on_oom": "give 'halve_batch', or leave it out",
+    "plan": "give 'first', 'only' or 'never'",
     "after_failed": "give 'hold' or 'stop'",
     "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
 }
@@ -115,6 +118,7 @@ _KEYS: Mapping[str, str] = {
     "retries": "trainmaster:retries",
     "on_oom": "trainmaster:on_oom",
     "alternatives": "trainmaster:alternatives",
+    "plan": "trainmaster:plan",
     "after_failed": AFTER_FAILED_TAG,
 }
 """Option -> key of its tag. A test holds it to what the API reads."""
@@ -126,5 +130,6 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "retries": lambda value: _is_whole(value, MAX_RETRIES),
     "on_oom": lambda value: value == "halve_batch",
     "alternatives": _are_shapes,
+    "plan": lambda value: value in {"first", "only", "never"},
     "after_failed": lambda value: value in AFTER_FAILED,
 }

@@ -179,6 +179,7 @@ class Wiring:
                 reads=ReadCounts(counts, throttle=self.settings.api_throttle),
                 left=self._left,
                 region=self.settings.region,
+                training_role_arns=self.settings.training_role_arns,
                 folders=self.table.folders,
             ),
         )
@@ -240,7 +241,9 @@ class Wiring:
                 unmanaged=self.unmanaged,
                 clock=clock,
             ),
-            dependency_sweep=DependencySweep(queue=reader, pools=reader, store=store, clock=clock),
+            dependency_sweep=DependencySweep(
+                queue=reader, pools=reader, arrays=reader, store=store, clock=clock
+            ),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
             front_looks=FrontLooks(queue=reader, fronts=self.table.fronts, clock=clock),

@@ -82,6 +82,25 @@ def test_a_cancelled_array_is_in_the_list_of_those_that_ended_once_a_pass_has_se
     assert api.call("PATCH", "/arrays/sweep", {"held": True}, user=ADA).status == 409
 
 
+def test_lists_of_ones_own_leave_out_the_arrays_of_others(api: Api) -> None:
+    eve = ADA.replace("vision-lead/ada", "vision-lead/eve")
+    for name, user in (("adas", ADA), ("eves", eve), ("bobs", BOB)):
+        assert add_array(api, name, user=user).status == 201
+
+    for query, names in (
+        ({"mine": "true"}, ["adas"]),
+        ({"submitted_by": ADA}, ["adas"]),
+        ({"mine": "true", "submitted_by": eve}, []),
+        ({"mine": "false"}, ["adas", "eves"]),
+    ):
+        assert [array["name"] for array in api.get("/arrays", user=ADA, **query).json["arrays"]] == names
+        listed = api.get("/jobs", user=ADA, **query).json["arrays"]
+        assert [array["name"] for array in listed] == names, query
+    named = api.get("/jobs", user=ADA, name_prefix="ev").json["arrays"]
+    assert [array["name"] for array in named] == ["eves"]
+    assert api.get("/arrays", mine="maybe").status == 400
+
+
 @pytest.mark.parametrize(
     ("patch", "field"),
     [({}, "priority"), ({"at_most": 0}, "at_most"), ({"held": 1}, "held"), ({"after": "x"}, "after")],

@@ -1,11 +1,13 @@
 """The benchmark of deep queues counts what a pass reads, and says so when that grows."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster.adapters.dynamodb import queue_reads
+from trainmaster.adapters.dynamodb import pool_reads, queue_reads
+from trainmaster.core.jobs.end_conditions import NOT_YET
 
 from benchmarks import depth
 
@@ -20,7 +22,8 @@ def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def report_of(folder: Path) -> dict[str, Any]:
     """At sizes that take little time; the times themselves say nothing then."""
-    depth.main(["--json", str(folder / "depth.json"), "--sizes", "256,512", "--links", "60"])
+    sizes = ("--sizes", "256,512", "--links", "60", "--children", "120", "--tasks", "400")
+    depth.main(["--json", str(folder / "depth.json"), *sizes])
     report: dict[str, Any] = json.loads((folder / "depth.json").read_text())
     return report
 
@@ -45,13 +48,33 @@ def test_a_pass_reads_the_first_in_turn_some_lanes_and_who_runs(tmp_path: Path) 
     assert report["facts"]["first_passes"][0]["wcu"] > 96
 
 
-def test_jobs_that_wait_for_others_cost_a_pass_nothing_and_end_in_few_passes(tmp_path: Path) -> None:
+def test_what_waits_for_others_and_tasks_that_are_no_jobs_cost_a_pass_nothing(tmp_path: Path) -> None:
     report = report_of(tmp_path)
-    chain = report["facts"]["chain"]
-    assert chain["waiting"]["items_read"] == chain["before"]["items_read"]
-    assert (chain["links"], chain["passes"], chain["notices"]) == (60, 1, 1)
-    assert verdict(report, "chain-waits-items_read")
+    beside = report["facts"]["beside"]
+    passes = beside["passes"]
+    assert passes["chain"]["items_read"] == passes["children"]["items_read"] == passes["none"]["items_read"]
+    # The array's row, its name among the open ones; its waiting jobs are behind those of their lanes.
+    assert (
+        passes["tasks"]["items_read"] == passes["few-tasks"]["items_read"] == passes["none"]["items_read"] + 2
+    )
+    assert beside["waiting_task_jobs"] == 32
+    assert beside["first_passes"]["tasks"]["wcu"] > 32
+    for kind in ("chain", "children", "tasks"):
+        assert all(verdict(report, f"{kind}-wait-{name}") for name in ("items_read", "queries", "rcu", "wcu"))
+
+
+def test_a_chain_ends_in_few_passes_with_one_notice(tmp_path: Path) -> None:
+    report = report_of(tmp_path)
+    ended = report["facts"]["beside"]["chain_end"]
+    assert (ended["links"], ended["passes"], ended["notices"]) == (60, 1, 1)
     assert verdict(report, "chain-notices")
+
+
+def test_a_pass_that_reads_every_waiting_dependent_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_reads, "LONGEST_WAIT", NOT_YET - datetime.now(UTC))
+    assert not verdict(report_of(tmp_path), "children-wait-items_read")
 
 
 def test_a_pass_that_reads_all_of_the_order_is_found_out(

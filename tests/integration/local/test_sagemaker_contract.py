@@ -118,6 +118,28 @@ FULL = {
 }
 
 
+def test_a_training_plan_from_search_to_list(world: World, client: Any):
+    question = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 2, "DurationHours": 48}
+    soon = datetime.now(UTC) + timedelta(days=3)
+    found = client.search_training_plan_offerings(
+        **question, TargetResources=["training-job"], StartTimeAfter=soon
+    )["TrainingPlanOfferings"]
+    arn = client.create_training_plan(
+        TrainingPlanName="summer", TrainingPlanOfferingId=found[0]["TrainingPlanOfferingId"]
+    )["TrainingPlanArn"]
+
+    shown = client.describe_training_plan(TrainingPlanName=arn)
+
+    assert arn == f"arn:aws:sagemaker:{REGION}:{CALLER.account_id}:training-plan/summer"
+    assert shown["StartTime"] == found[0]["ReservedCapacityOfferings"][0]["StartTime"] > soon
+    assert (shown["UpfrontFee"], shown["CurrencyCode"]) == (found[0]["UpfrontFee"], "USD")
+    assert [part["Status"] for part in shown["ReservedCapacitySummaries"]] == ["Scheduled"] * 2
+    [summary] = client.list_training_plans()["TrainingPlanSummaries"]
+    assert summary.items() <= shown.items()
+    with pytest.raises(client.exceptions.ResourceNotFound):
+        client.describe_training_plan(TrainingPlanName="autumn")
+
+
 def test_a_job_from_create_to_delete(world: World, client: Any):
     world.store.write(BUCKET, "data/a.csv", b"1")
     arn = client.create_training_job(**(request("job") | FULL))["TrainingJobArn"]

@@ -9,6 +9,15 @@ from botocore.exceptions import ClientError
 
 from tests.integration.local.running_twin import FIXTURE, RunningTwin, running_twin
 
+WINDOW = {"from": "2026-12-01T08:00:00Z", "to": "2026-12-01T12:00:00Z"}
+PLAN = {
+    "name": "spring",
+    "instance_type": "ml.p5.48xlarge",
+    "instances": 2,
+    "windows": [WINDOW],
+    "fee_usd": 800,
+}
+
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTwin]:
@@ -236,6 +245,25 @@ def test_calls_above_the_rate_are_throttled_journalled_and_counted(twin: Running
         pytest.param("/fail", {"reason": "r"}, "training_job", id="no job"),
         pytest.param("/fail", {"training_job": "j", "exit_code": "1"}, "exit_code", id="a text for a code"),
         pytest.param("/spot", {"training_job": "j"}, "action", id="no action"),
+        pytest.param("/plan", PLAN | {"name": "spring plan"}, "name", id="a name with a space"),
+        pytest.param("/plan", PLAN | {"name": None}, "name", id="a plan without a name"),
+        pytest.param("/plan", PLAN | {"instance_type": "ml.m5.large"}, "instance_type", id="no such plans"),
+        pytest.param("/plan", PLAN | {"instances": 0}, "instances", id="a plan of nothing"),
+        pytest.param("/plan", PLAN | {"fee_usd": "1"}, "fee_usd", id="a text for a fee"),
+        pytest.param("/plan", PLAN | {"windows": []}, "windows", id="a plan without windows"),
+        pytest.param("/plan", PLAN | {"windows": ["now"]}, "windows", id="a window is an object"),
+        pytest.param("/plan", PLAN | {"windows": [WINDOW] * 2}, "windows", id="windows that overlap"),
+        pytest.param(
+            "/plan", PLAN | {"windows": [{"from": WINDOW["to"], "to": WINDOW["from"]}]}, "windows", id="back"
+        ),
+        pytest.param("/plan", PLAN | {"windows": [WINDOW | {"to": "noon"}]}, "to", id="no instant"),
+        pytest.param(
+            "/plan", PLAN | {"windows": [WINDOW | {"from": "2026-06-01T12:00:00"}]}, "from", id="no zone"
+        ),
+        pytest.param("/plan", PLAN | {"status": "Active"}, "status", id="the clock says the status"),
+        pytest.param("/plan-change", {"unhealthy": 1}, "name", id="the change of what"),
+        pytest.param("/plan-change", {"name": "spring", "unhealthy": -1}, "unhealthy", id="less than none"),
+        pytest.param("/plan-change", {"name": "spring", "extend_to": "soon"}, "extend_to", id="to when"),
         pytest.param("/gpu", {"percent": 1}, "training_job", id="gpu of no job"),
         pytest.param("/gpu", {"training_job": "j"}, "percent", id="no percent"),
         pytest.param("/gpu", {"training_job": "j", "percent": 101}, "percent", id="more than a GPU has"),
@@ -248,6 +276,21 @@ def test_calls_above_the_rate_are_throttled_journalled_and_counted(twin: Running
 def test_a_bad_body_is_refused_with_the_field(twin: RunningTwin, path: str, body: Any, field: str) -> None:
     answer = twin.control("POST", path, body)
     assert (answer.status, answer.json["field"]) == (400, field)
+
+
+def test_a_plan_is_bought_and_changed(twin: RunningTwin) -> None:
+    sagemaker = twin.client("sagemaker")
+    answer = twin.control("POST", "/plan", PLAN)
+    assert (answer.status, answer.json["arn"].rpartition("/")[2]) == (200, "spring")
+    assert twin.control("POST", "/plan", PLAN).json["code"] == "ResourceInUse"
+
+    later = {"name": "spring", "unhealthy": 1, "extend_to": "2026-12-02T12:00:00Z"}
+    assert twin.control("POST", "/plan-change", later).status == 200
+
+    shown = sagemaker.describe_training_plan(TrainingPlanName=answer.json["arn"])
+    assert (shown["UnhealthyInstanceCount"], shown["DurationHours"]) == (1, 28)
+    assert twin.control("POST", "/plan-change", later).json["code"] == "ValidationException"
+    assert twin.control("POST", "/plan-change", {"name": "autumn"}).json["code"] == "ResourceNotFound"
 
 
 def test_an_unknown_job_is_an_error(twin: RunningTwin) -> None:

@@ -1,15 +1,18 @@
 """The launcher with real processes: ends in order, failures, signals at any moment."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.integration.training.launches import Ended, Host, ended, lines_until
 
+BLOCK_END = "SAGEMAKER_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
 TWO = {"NPROC_PER_NODE": "2"}
 HEARS = """
 import os, signal, sys, time
@@ -107,6 +110,22 @@ def test_a_signal_reaches_every_rank_once_as_sigterm(tmp_path: Path, number: sig
     assert done.lines.count("heard 1") == 2
     assert host.status["state"] == "preempted"
     assert not (tmp_path / "output/failure").exists()
+
+
+def test_ranks_are_asked_to_stop_though_no_signal_comes_when_their_window_closes(tmp_path: Path) -> None:
+    """A slow machine may ask them before they can hear; they are preempted then, too."""
+    closes = {"LAUNCH_WINDOW_SECONDS": "3597", BLOCK_END: str(round((time.time() + 5400) * 1000))}
+    done = Host.with_script(tmp_path, HEARS, ENDS_WITH="143", **closes).run()
+    assert done.code == 143, done.errors
+    reason = json.loads((tmp_path / "checkpoints/status.json").read_text())["reason"]
+    assert reason.startswith("the window of the training plan closes")
+    assert not (tmp_path / "output/failure").exists()
+
+
+def test_a_window_whose_end_makes_no_sense_is_named_and_the_job_trains(tmp_path: Path) -> None:
+    done = Host.with_script(tmp_path, "print('trains')", **{BLOCK_END: "soon"}).run()
+    assert (done.code, done.lines.count("trains")) == (0, 1)
+    assert f"launcher: {BLOCK_END} is ignored" in "\n".join(done.lines)
 
 
 def test_two_signals_are_handed_on_as_one(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_an_attempt_says_what_is_known_of_its_gpus_and_checkpoints() -> None:
         last_checkpoint=NOON - minutes(30),
         checkpoint_overdue=True,
     )
-    (shown,) = story_view((one,), ())["attempts"]
+    (shown,) = story_view(job("a"), (one,), ())["attempts"]
     assert (shown["idle_since"], shown["stop_due"]) == (
         "2026-11-02T12:00:00.000Z",
         "2026-11-02T12:10:00.000Z",
@@ -279,7 +279,7 @@ def test_an_attempt_that_failed_says_what_was_found() -> None:
     found = Diagnosis(
         failure_class=FailureClass.HOST_OOM, advice="use less", evidence="Killed", exit_code=137
     )
-    (shown,) = story_view((attempt(diagnosis=found),), ())["attempts"]
+    (shown,) = story_view(job("a"), (attempt(diagnosis=found),), ())["attempts"]
     assert shown["diagnosis"] == {
         "class": "host-oom",
         "advice": "use less",
@@ -338,7 +338,8 @@ def test_the_story_of_a_job() -> None:
         reason=Reason(code=ForeignCode("c"), message="m"),
     )
     one = attempt("a", training_job_arn="arn:a", status="Stopped", secondary_status="Stopped", ended_at=NOON)
-    assert story_view((one,), (line, again)) == {
+    assert story_view(job("a"), (one,), (line, again)) == {
+        "set_by_pool": [],
         "attempts": [
             {
                 "attempt": 0,
@@ -354,6 +355,7 @@ def test_the_story_of_a_job() -> None:
                 "idle_since": None,
                 "stop_due": None,
                 "underused_since": None,
+                "underused_stop_due": None,
                 "unguarded": None,
                 "last_checkpoint": None,
                 "last_checkpoint_is_lower_bound": False,

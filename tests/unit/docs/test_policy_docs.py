@@ -12,8 +12,8 @@ from trainmaster.core.policy.job_rules import Rules
 from tests.markdown import codes, table, text_of
 
 POLICY = text_of("docs/policy.md")
-OF_AN_INSTANT = {"base", "stops", "ahead"}
-"""Fields of a pool that its calendar fills in, which nobody writes."""
+OF_AN_INSTANT = {"base", "stops", "reserved", "ahead", "seen_plans", "plan_capacity", "plans_ahead"}
+"""Fields of a pool that its calendar and its plans fill in, which nobody writes."""
 
 
 def policy_with(key: str, value: object) -> PoolPolicy:
@@ -37,7 +37,7 @@ def leaves(value: Any, path: str = "") -> set[str]:
 
 def test_every_key_of_a_pool_is_shown_with_its_default() -> None:
     rows = table(POLICY, "key of a pool", "default", "meaning")[1:]
-    keys = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows}
+    keys = {codes(row[0])[0]: yaml.safe_load((codes(row[1]) or ["null"])[0]) for row in rows}
     plain = parse_policy({"pools": [{"name": "p", "capacity": {"ml.m5.xlarge": 1}}]}).pools[0]
     assert set(keys) == leaves(plain) - {"name"} - OF_AN_INSTANT
     del keys["capacity"]  # needed for a type to be there at all

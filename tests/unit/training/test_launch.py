@@ -26,6 +26,7 @@ from training.launch import (
     status,
     training_hosts,
     watch,
+    window_seconds,
     write_failure,
 )
 from training.monitoring import watchdog
@@ -269,6 +270,78 @@ def test_the_failure_is_the_programs_own_and_a_crash_comes_before_what_others_ma
     assert len((tmp_path / "failure").read_text()) == 1024
 
 
+BLOCK_END = "SAGEMAKER_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
+NOW = 1_790_000_000.0
+
+
+def until(seconds: float) -> str:
+    """The variable for a window that ends so many seconds from now."""
+    return str(round((NOW + seconds) * 1000))
+
+
+@pytest.mark.parametrize(
+    ("env", "seconds"),
+    [
+        pytest.param({}, inf, id="no training plan"),
+        pytest.param({BLOCK_END: ""}, inf, id="an empty variable"),
+        pytest.param({BLOCK_END: until(7200)}, 7200 - 1800 - 240, id="30 minutes and 4 before the end"),
+        pytest.param({BLOCK_END: until(7200), "LAUNCH_WINDOW_SECONDS": "600"}, 4800, id="its own bound"),
+        pytest.param({BLOCK_END: until(7200), "LAUNCH_WINDOW_SECONDS": "0"}, 5400, id="no time at all"),
+        pytest.param({BLOCK_END: until(7200), "LAUNCH_WINDOW_SECONDS": "off"}, inf, id="not heard"),
+        pytest.param({BLOCK_END: until(600)}, 0, id="the last half hour has begun"),
+    ],
+)
+def test_ranks_are_asked_to_stop_before_the_window_of_a_plan_closes(
+    env: dict[str, str], seconds: float
+) -> None:
+    left, warning = window_seconds(env, NOW)
+    assert left == pytest.approx(seconds)
+    assert warning == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("0", id="zero, which AWS's own example takes for none"),
+        pytest.param("soon", id="no number"),
+        pytest.param("-1", id="a negative number"),
+        pytest.param("1e13", id="an exponent"),
+        pytest.param(str(round(NOW + 7200)), id="seconds for milliseconds"),
+        pytest.param(str(round((NOW + 7200) * 1e6)), id="microseconds for milliseconds"),
+        pytest.param("2026-12-01T08:00:00Z", id="a date"),
+        pytest.param(until(-1), id="the past"),
+        pytest.param("9" * 5000, id="a number without end"),
+    ],
+)
+def test_an_end_that_makes_no_sense_is_ignored_with_a_warning(text: str) -> None:
+    seconds, warning = window_seconds({BLOCK_END: text}, NOW)
+    assert (seconds, warning.partition(" is ignored")[0]) == (inf, BLOCK_END)
+
+
+@pytest.mark.parametrize("text", ["", "4m", "-1", "nan", "inf", "1" * 400])
+def test_a_bound_that_makes_no_sense_is_ignored_with_a_warning(text: str) -> None:
+    seconds, warning = window_seconds({BLOCK_END: until(7200), "LAUNCH_WINDOW_SECONDS": text}, NOW)
+    assert seconds == pytest.approx(7200 - 1800 - 240)
+    assert warning.startswith("LAUNCH_WINDOW_SECONDS is ignored: ")
+
+
+def test_the_close_of_the_window_is_a_stop_unless_a_signal_came_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("signal.pthread_sigmask", lambda *_: None)
+    stop = launch.Stop()
+    stop.closes_at = 5.0
+    monkeypatch.setattr("time.monotonic", lambda: 4.0)
+    assert (stop.asked_at, stop.why) == (inf, "SIGTERM")
+    monkeypatch.setattr("time.monotonic", lambda: 7.0)
+    assert (stop.asked_at, stop.why) == (5.0, "the window of the training plan closes")
+    monkeypatch.setattr("time.monotonic", lambda: 4.5)
+    stop._ask()
+    monkeypatch.setattr("time.monotonic", lambda: 7.0)
+    assert (stop.asked_at, stop.why) == (4.5, "SIGTERM")
+
+
 @dataclass
 class Gone:
     """A worker that has ended, and its process."""
@@ -284,11 +357,11 @@ class Gone:
 
 
 class Asked:
-    asked_at = 1.0
+    asked_at, why = 1.0, "SIGTERM"
 
 
 class NotAsked:
-    asked_at = inf
+    asked_at, why = inf, "SIGTERM"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from itertools import islice
 
 from trainmaster.api.array_views import array_view, task_view
 from trainmaster.api.job_context import shifts_in
+from trainmaster.api.job_query import ListQuery, is_by, read_mine
 from trainmaster.api.known_names import known_teams, no_team, one_of, pools_asked, refused
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
@@ -80,13 +81,17 @@ class ArrayQuery:
     state: ArrayState | None
     team: str | None
     pool: str | None
+    mine: bool
+    submitted_by: str | None
     limit: int
     token: str
 
     def fits(self, array: Array, context: RequestContext) -> bool:
-        team = array.template.spec.team
+        """Tell whether the array matches, and is of a team that the caller may see."""
+        team, pool = array.template.spec.team, array.template.spec.pool
         is_wanted = self.state in {None, array.state} and self.team in {None, team}
-        return is_wanted and self.pool in {None, array.template.spec.pool} and context.sees(team)
+        is_theirs = is_by(array.template, context, mine=self.mine, submitted_by=self.submitted_by)
+        return is_wanted and is_theirs and self.pool in {None, pool} and context.sees(team)
 
 
 def list_arrays(context: RequestContext) -> Answer:
@@ -138,7 +143,7 @@ def _teams(context: RequestContext, query: ArrayQuery) -> list[str]:
 
 
 def _query(context: RequestContext) -> ArrayQuery:
-    given = context.call.parameters("state", "team", "pool", "limit", "next_token")
+    given = context.call.parameters("state", "team", "pool", "mine", "submitted_by", "limit", "next_token")
     state = given.get("state")
     if state is not None and state not in set(ArrayState):
         raise refused("state", f"there is no state {state!r}", one_of(state, ArrayState))
@@ -148,6 +153,8 @@ def _query(context: RequestContext) -> ArrayQuery:
         state=None if state is None else ArrayState(state),
         team=given.get("team"),
         pool=given.get("pool"),
+        mine=read_mine(given.get("mine")),
+        submitted_by=given.get("submitted_by"),
         limit=_number("limit", given.get("limit"), default=DEFAULT_LIMIT, least=1, most=MOST_ARRAYS),
         token=given.get("next_token", ""),
     )
@@ -161,17 +168,19 @@ def _number(name: str, text: str | None, *, default: int, least: int, most: int)
     raise refused(name, f"is no whole number from {least} to {most}", f"write {least} to {most} in digits")
 
 
-def arrays_that_wait(context: RequestContext, pool: str | None, *, team: str | None) -> list[Array]:
-    """Return the first arrays with waiting tasks, for the list of jobs: one line of the queue each."""
-    open_arrays = (array for _, array in _open(context, pool, ""))
-    fits = (
-        array
-        for array in open_arrays
-        if team in {None, array.template.spec.team}
-        and context.sees(array.template.spec.team)
-        and array.counts.waiting + array.counts.held
-    )
+def arrays_that_wait(context: RequestContext, query: ListQuery) -> list[Array]:
+    """Return the first arrays with waiting tasks that match a list of jobs: one line of the queue each."""
+    fits = (array for _, array in _open(context, query.pool, "") if _waits_and_fits(array, context, query))
     return list(islice(fits, MOST_ARRAYS))
+
+
+def _waits_and_fits(array: Array, context: RequestContext, query: ListQuery) -> bool:
+    team = array.template.spec.team
+    if query.team not in {None, team} or not context.sees(team):
+        return False
+    is_named = array.name.startswith(query.name_prefix or "")
+    waits = array.counts.waiting + array.counts.held
+    return bool(waits) and is_named and query.is_by(array.template, context)
 
 
 # ---- tasks

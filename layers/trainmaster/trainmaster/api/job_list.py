@@ -94,7 +94,7 @@ def _arrays(context: RequestContext, query: ListQuery) -> list[Array]:
     """Return the arrays with waiting tasks; none if the list is of jobs that no task waits among."""
     if query.state not in {None, JobState.PENDING, JobState.HELD} or query.token:
         return []
-    return arrays_that_wait(context, query.pool, team=query.team)
+    return arrays_that_wait(context, query)
 
 
 def _entity_tag(context: RequestContext, *content: object) -> str:

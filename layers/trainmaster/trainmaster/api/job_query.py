@@ -64,14 +64,19 @@ class ListQuery:
 
     def is_by(self, job: Job, context: RequestContext) -> bool:
         """Tell whether a principal that the query names submitted the job."""
-        by = job.spec.submitted_by
-        return self.submitted_by in {None, by} and (not self.mine or is_of(context.caller, by))
+        return is_by(job, context, mine=self.mine, submitted_by=self.submitted_by)
 
     def text(self) -> str:
         """Write the filters alone, which a token or an entity tag is bound to."""
         since = self.changed_since.isoformat() if self.changed_since else None
         by = [self.mine, self.submitted_by, self.name_prefix, since]
         return json.dumps([self.state, self.team, self.pool, *(by if any(by) else ())])
+
+
+def is_by(job: Job, context: RequestContext, *, mine: bool, submitted_by: str | None) -> bool:
+    """Tell whether the caller (``mine``) and this principal submitted the job; None: any principal."""
+    by = job.spec.submitted_by
+    return submitted_by in {None, by} and (not mine or is_of(context.caller, by))
 
 
 def query_of(context: RequestContext) -> ListQuery:
@@ -81,7 +86,7 @@ def query_of(context: RequestContext) -> ListQuery:
         state=_state(given.get("state")),
         team=given.get("team"),
         pool=given.get("pool"),
-        mine=_mine(given.get("mine")),
+        mine=read_mine(given.get("mine")),
         submitted_by=given.get("submitted_by"),
         name_prefix=given.get("name_prefix"),
         changed_since=instant("changed_since", given["changed_since"]) if "changed_since" in given else None,
@@ -102,7 +107,8 @@ def _state(text: str | None) -> JobState | None:
         raise refused("state", f"{quoted(text)} is not a state", one_of(text, JobState)) from error
 
 
-def _mine(text: str | None) -> bool:
+def read_mine(text: str | None) -> bool:
+    """Read the filter ``mine``. Raises InvalidRequestError for what is neither true nor false."""
     if text in {None, "true", "false"}:
         return text == "true"
     raise refused("mine", "is neither true nor false", "write true or false")

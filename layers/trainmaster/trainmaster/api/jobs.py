@@ -92,7 +92,7 @@ def show_job(context: RequestContext, name: str) -> Answer:
     latest = attempts[-1] if attempts else None
     view = full_view(job, standing, context, latest=latest, ends=ends.likely_ends())
     request = {"request": context.outside.reader.request(job.name)} if wanted["request"] else {}
-    body = view | story_view(attempts, history, estimate) | _dependents_view(job, context) | request
+    body = view | story_view(job, attempts, history, estimate) | _dependents_view(job, context) | request
     return Answer(status=HTTPStatus.OK, body=body)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from http import HTTPStatus
 
 from trainmaster.api.policy_trial import try_policy
@@ -81,6 +82,30 @@ def _strandings(pool: PoolPolicy, new: Policy, reader: ApiReader) -> Iterator[Fi
             yield _stranding(field, f"pool {pool.name} has live or waiting jobs on {instance_type}")
 
 
+def refuse_roles_it_cannot_pass(policy: Policy, may_pass: tuple[str, ...]) -> None:
+    """Raise PolicyViolationError if a pool sets a role with which the stack could start no job.
+
+    Args:
+        policy: The new policy.
+        may_pass: Patterns of the roles that the stack may pass to SageMaker. None: it is not known, or each
+            team has a launcher role that passes its own.
+    """
+    starts_itself = not policy.teams or len(policy.launchers) < len(policy.teams)
+    if not may_pass or not starts_itself:
+        return
+    errors = [
+        FieldError(
+            field=f"pools[{number}].overrides.role_arn",
+            message=f"is none of the stack's TrainingRoleArns: {pool.overrides.role_arn}",
+            hint=f"deploy with it in TrainingRoleArns, or write one that matches: {', '.join(may_pass)}",
+        )
+        for number, pool in enumerate(policy.pools)
+        if pool.overrides.role_arn and not any(fnmatchcase(pool.overrides.role_arn, arn) for arn in may_pass)
+    ]
+    if errors:
+        raise PolicyViolationError("jobs would be refused by IAM", errors=errors)
+
+
 def _stranding(field: str, message: str) -> FieldError:
     return FieldError(field=field, message=message, hint="set its capacity to 0 and drain")
 
@@ -121,6 +146,7 @@ def put_policy(context: RequestContext) -> Answer:
     document, text = _document_and_text(_body(context))
     policy = at_instant(parse_policy(document), context.outside.clock())
     refuse_overbooked(policy, context.outside.clock())
+    refuse_roles_it_cannot_pass(policy, context.outside.training_role_arns)
     if dry_run:
         return _tried(context, policy)
     pools = _pools(context.policy, policy)

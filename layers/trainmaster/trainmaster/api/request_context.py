@@ -77,6 +77,8 @@ class Outside:
     """Returns the time left to this call; optional parts of an answer are left out if it is short."""
     region: str = ""
     """AWS region of the stack; "" if unknown."""
+    training_role_arns: tuple[str, ...] = ()
+    """Roles that the stack may pass to SageMaker, perhaps with ``*`` in their names; none: unknown."""
     last_policy: LastPolicy = field(default_factory=LastPolicy)
     folders: FolderRegister | None = None
     """Register of folders; None if there are no warnings about shared folders."""

@@ -5,14 +5,19 @@ from trainmaster.api.paging import fitting
 from trainmaster.api.views import View, instant_text, reason_view
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.failures import Diagnosis
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.records import HistoryLine
 
 
 def story_view(
-    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], prospect: Prospect = NO_PROSPECT
+    job: Job,
+    attempts: tuple[Attempt, ...],
+    history: tuple[HistoryLine, ...],
+    prospect: Prospect = NO_PROSPECT,
 ) -> View:
     """Show what only the view of a single job has; if there are too many attempts, the newest."""
     return {
+        "set_by_pool": list(job.spec.set_by_pool or ()),
         "attempts": fitting(map(_attempt_view, reversed(attempts)))[::-1],
         "history": [_history_view(line) for line in history],
         "estimated_start": prospect.start,
@@ -35,6 +40,7 @@ def _attempt_view(attempt: Attempt) -> View:
         "idle_since": instant_text(attempt.watch.idle_since),
         "stop_due": instant_text(attempt.watch.stop_due),
         "underused_since": instant_text(attempt.watch.underused_since),
+        "underused_stop_due": instant_text(attempt.watch.underused_stop_due),
         "unguarded": reason_view(attempt.unmonitored),
         "last_checkpoint": instant_text(attempt.checkpoint.last),
         "last_checkpoint_is_lower_bound": attempt.checkpoint.uncertain_since is not None,

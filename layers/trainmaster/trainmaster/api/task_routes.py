@@ -30,7 +30,7 @@ def find_virtual_task(context: RequestContext, name: str) -> NamedTask | None:
 def show_task(context: RequestContext, task: NamedTask, *, with_request: bool) -> Answer:
     """Show the task as the job that it will be: all of it follows from the array's row."""
     array, position = task
-    view = _view(context, task) | story_view((), ()) | {"dependents": []}
+    view = _view(context, task) | story_view(virtual_task(array, position), (), ()) | {"dependents": []}
     if with_request:
         request = context.outside.reader.array_request(array.name)
         view["request"] = task_request(request.body, request.values(position), array, position)

@@ -1,20 +1,24 @@
-"""Looks for jobs that wait for others which have ended long ago: a message was lost, or nobody left one.
+"""Looks for jobs and arrays that wait for others which have ended: a message was lost, or nobody left one.
 
 That happens after a release that knows no conditions was rolled back to, or a table was restored. Each run
-looks at some of the waiting jobs of a few pools, so its cost does not grow with how many there are.
+looks at some of the waiting jobs and arrays of a few pools, so its cost does not grow with their number.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trainmaster.core.jobs.end_conditions import NOT_YET
+from trainmaster.core.jobs.end_conditions import NOT_YET, Condition, EndedParent
 from trainmaster.core.jobs.model import Job, epoch_ms
-from trainmaster.core.outbox.derive import message_to_dependents
+from trainmaster.core.lifecycle.dependents import ended_in_array, ended_parent
+from trainmaster.core.outbox.derive import message_of_parent
 from trainmaster.ports import Clock, JobStore, PoolReader, QueueReader
+from trainmaster.ports.array_tables import ArrayReader
 from trainmaster.services.deadline import Deadline
 
 MOST_JOBS = 50
 """Jobs of one pool and run; their parents are read with them."""
+MOST_ARRAYS = 10
+"""Open arrays of one pool and run; a row may have 16 KB."""
 MOST_POOLS = 20
 """Pools of one run; the next one begins behind them."""
 GRACE_MS = 5 * 60 * 1000
@@ -23,14 +27,17 @@ GRACE_MS = 5 * 60 * 1000
 
 @dataclass(slots=True, kw_only=True)
 class DependencySweep:
-    """Leaves the message of an end again where a job still waits for it."""
+    """Leaves the message of an end again where a job or an array still waits for it."""
 
     queue: QueueReader
     pools: PoolReader
+    arrays: ArrayReader
     store: JobStore
     clock: Clock
     _upto: dict[str, str] = field(default_factory=dict)
     """Last job that this process looked at, by pool; a new process begins again."""
+    _arrays_upto: dict[str, str] = field(default_factory=dict)
+    """Mark of the last open array that it looked at, by pool."""
     _next_pool: int = 0
 
     def run(self, pools: Sequence[str], deadline: Deadline) -> Iterator[Exception]:
@@ -46,32 +53,46 @@ class DependencySweep:
                 yield error
 
     def _look_at(self, pool: str) -> None:
+        children = [*self._waiting_jobs(pool), *self._waiting_arrays(pool)]
+        conditions = [
+            condition
+            for child in children
+            if child.waits_for_others and child.after is not None
+            for condition in child.after.open
+        ]
+        for parents_pool, parent in self._ended(conditions):
+            # One that is there already stays as it is.
+            self.store.leave(parents_pool, [message_of_parent(parent, at=self.clock())])
+
+    def _waiting_jobs(self, pool: str) -> Sequence[Job]:
         after = (epoch_ms(NOT_YET), self._upto.get(pool, ""))
         entries = self.queue.parked(pool, after=after, limit=MOST_JOBS)
         self._upto[pool] = entries[-1].name if len(entries) == MOST_JOBS else ""
-        jobs = self.pools.jobs(entry.name for entry in entries) if entries else {}
-        children = [job for job in jobs.values() if job.waits_for_others]
-        names = {condition.job for job in children if job.after for condition in job.after.open}
-        parents = self.pools.jobs(sorted(names)) if names else {}
-        for parent in parents.values():
-            if self._ended_long_ago(parent) and self._is_waited_for(parent, children):
-                self._leave_again(parent)
+        return tuple(self.pools.jobs(entry.name for entry in entries).values()) if entries else ()
+
+    def _waiting_arrays(self, pool: str) -> Sequence[Job]:
+        """Return the next open arrays as the jobs that their tasks are made from."""
+        marks = self.arrays.open_arrays(pool, after=self._arrays_upto.get(pool, ""), limit=MOST_ARRAYS)
+        self._arrays_upto[pool] = marks[-1][0] if len(marks) == MOST_ARRAYS else ""
+        arrays = self.arrays.arrays(name for _, name in marks) if marks else {}
+        return tuple(array.template for array in arrays.values())
+
+    def _ended(self, conditions: Sequence[Condition]) -> Iterator[tuple[str, EndedParent]]:
+        """Yield the parents that ended long ago, each once, with the pools that their messages belong to."""
+        by_entry = {condition.entry_id: condition for condition in conditions}
+        names = sorted({condition.job for condition in by_entry.values()})
+        jobs = self.pools.jobs(names) if names else {}
+        stems = {condition.array for condition in by_entry.values() if condition.array is not None}
+        arrays = self.arrays.arrays(sorted(stems)) if stems else {}
+        for condition in by_entry.values():
+            job, array = jobs.get(condition.job), arrays.get(condition.array or "")
+            if job is not None and job.spec.entry_id == condition.entry_id:
+                if self._ended_long_ago(job):
+                    yield job.spec.pool, ended_parent(job)
+            elif array is not None and (parent := ended_in_array(array, condition)) is not None:
+                yield array.template.spec.pool, parent
 
     def _ended_long_ago(self, parent: Job) -> bool:
         if not parent.is_final or parent.ended_at is None:
             return parent.is_final
         return epoch_ms(self.clock()) - epoch_ms(parent.ended_at) >= GRACE_MS
-
-    @staticmethod
-    def _is_waited_for(parent: Job, children: Sequence[Job]) -> bool:
-        entry_id = parent.spec.entry_id
-        return any(
-            condition.entry_id == entry_id
-            for child in children
-            if child.after is not None
-            for condition in child.after.open
-        )
-
-    def _leave_again(self, parent: Job) -> None:
-        """One that is there already stays as it is."""
-        self.store.leave(parent.spec.pool, [message_to_dependents(parent, at=self.clock())])

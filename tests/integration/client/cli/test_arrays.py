@@ -12,7 +12,7 @@ from trainmaster_client.jobs.array_views import task_view
 
 from tests.integration.client.array_answers import array_document, no_job, task_document
 from tests.integration.client.command import Trainmaster
-from tests.integration.client.fake_api import REQUEST, FakeApi, Scripted, view
+from tests.integration.client.fake_api import REQUEST, FakeApi, Scripted, problem, view
 
 LINE = "sweep: pending, 0 of 4 completed, 4 waiting"
 
@@ -244,6 +244,38 @@ def test_cancel_of_all_that_match_takes_an_array_as_one(queue: FakeApi, trainmas
     assert ran.code == 0, ran.err
     deleted = [received.path for received in queue.received if received.method == "DELETE"]
     assert deleted == ["/jobs/alone", "/arrays/sweep", "/arrays/held"]
+
+
+def test_cancel_mine_takes_an_array_that_has_no_jobs_yet(queue: FakeApi, trainmaster: Trainmaster) -> None:
+    """An older stack shows all arrays of the team beside jobs of one's own, so that list is not used."""
+    page = {"jobs": [], "arrays": [array_document("theirs"), array_document("own")], "next_token": None}
+    queue.script("GET", "/jobs", Scripted(document=page))
+    queue.script("GET", "/arrays", Scripted(document={"arrays": [array_document("own")], "next_token": None}))
+    queue.script("DELETE", "/arrays/own", Scripted(document=array_document("own")))
+    assert trainmaster("cancel", "--mine", "--yes").code == 0
+    assert queue.received[-1].path == "/arrays/own"
+    (listed,) = [received for received in queue.received if received.path == "/arrays"]
+    assert listed.query["mine"] == ["true"]
+
+
+def test_cancel_mine_leaves_arrays_that_an_older_stack_cannot_tell_apart(
+    queue: FakeApi, trainmaster: Trainmaster
+) -> None:
+    page = {"jobs": [view("alone")], "arrays": [array_document("theirs")], "next_token": None}
+    queue.script("GET", "/jobs", Scripted(document=page))
+    queue.script("GET", "/arrays", problem(400, "Bad request", "there is no parameter mine"))
+    queue.script("DELETE", "/jobs/alone", Scripted(document=view("alone", state="stopped")))
+    assert trainmaster("cancel", "--mine", "--yes").code == 0
+    deleted = [received.path for received in queue.received if received.method == "DELETE"]
+    assert deleted == ["/jobs/alone"]
+
+
+def test_arrays_of_ones_own_are_asked_for(queue: FakeApi, trainmaster: Trainmaster) -> None:
+    queue.script("GET", "/arrays", Scripted(document={"arrays": [array_document()], "next_token": None}))
+    assert trainmaster("arrays", "--mine").code == 0
+    assert queue.received[-1].query["mine"] == ["true"]
+    assert trainmaster("arrays").code == 0
+    assert "mine" not in queue.received[-1].query
 
 
 def test_cancel_of_a_state_takes_only_the_tasks_in_it(queue: FakeApi, trainmaster: Trainmaster) -> None:

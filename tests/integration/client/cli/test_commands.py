@@ -73,6 +73,7 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
         "estimated_start": estimate,
         "wasted_seconds": {"preemption": 120, "idle": 0},
         "cost_usd": 1.2,
+        "set_by_pool": ["RoleArn", "Tags.owner"],
     }
     job = view(state="preempted", attempts=attempts, history=steps, **more)
     script(api, "GET", "/jobs/job1", job)
@@ -91,6 +92,7 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
         "  preemptions: 0",
         "  retries: 0",
         "  cost in USD: 1.20 (estimate)",
+        "  set by the pool: RoleArn, Tags.owner",
         "  Likely start: any moment now",
         "  lost 2m00s to preemption",
         "Attempts",

@@ -15,6 +15,7 @@ ALL: dict[str, Any] = {
     "retries": 2,
     "on_oom": "halve_batch",
     "alternatives": ["ml.g5.12xlarge=1", "ml.g5.4xlarge=4:spot@subnet-0ab1"],
+    "plan": "first",
 }
 
 
@@ -45,6 +46,7 @@ def test_each_option_is_one_tag() -> None:
         {"Key": "trainmaster:retries", "Value": "2"},
         {"Key": "trainmaster:on_oom", "Value": "halve_batch"},
         {"Key": "trainmaster:alternatives", "Value": "ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1"},
+        {"Key": "trainmaster:plan", "Value": "first"},
     ]
 
 
@@ -101,6 +103,9 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
             id="on_oom",
         ),
         pytest.param(
+            {"plan": "always"}, "plan: 'always' is not allowed; give 'first', 'only' or 'never'", id="plan"
+        ),
+        pytest.param(
             {"alternatives": "ml.g5.4xlarge=4"},
             "alternatives: 'ml.g5.4xlarge=4' is not allowed; give a list of shapes, each once, like "
             "['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
@@ -120,7 +125,7 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         pytest.param(
             {"prioritty": 5},
             "prioritty: is not an option; use one of priority, team, preemptible, retries, "
-            "on_oom, alternatives, after, after_failed",
+            "on_oom, alternatives, plan, after, after_failed",
             id="no such option",
         ),
         pytest.param(

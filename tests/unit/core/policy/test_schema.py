@@ -49,6 +49,7 @@ RULES: dict[str, Any] = {
     "must_fit": {"mode": "audit"},
 }
 
+PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring"
 FULL: dict[str, Any] = {
     "version": 1,
     "pools": [
@@ -64,6 +65,22 @@ FULL: dict[str, Any] = {
                     "when_lowered": "wait",
                 },
                 {"from": "2026-12-24T00:00Z", "to": "2026-12-27T00:00+01:00", "capacity": {P5: 0}},
+            ],
+            "overrides": {
+                "role_arn": ROLE,
+                "subnets": ["subnet-0a1b2c3d"],
+                "security_group_ids": ["sg-0a1b2c3d"],
+                "tags": {"cost-center": "research-7"},
+            },
+            "plans": [{"arn": PLAN, "teams": ["vision"], "drain": "20m", "fee_usd": 41_000}],
+            "reservations": [
+                {
+                    "name": "demo-day",
+                    "team": "vision",
+                    "from": "2026-12-01T08:00Z",
+                    "to": "2026-12-01T20:00+01:00",
+                    "instances": {P5: 1},
+                }
             ],
             "order": {
                 "aging": {"per": "12h", "add": 2},
@@ -119,7 +136,7 @@ FULL: dict[str, Any] = {
     "spot": {"max_wait": "2h", "max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
     "unmanaged_jobs": {"then": "stop", "except_principals": [ARN], "except_tuning_jobs": False},
     "idle": {"gpu_below_percent": 5, "for": "30m", "period": "15m", "then": "requeue", "warn_first": "5m"},
-    "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify"},
+    "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify", "warn_first": "2h"},
     "checkpoints": {"max_age": "1h"},
     "recovery": {
         "min_runtime": "1h",
@@ -276,7 +293,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 36
+    assert len(compared) == 39
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -298,9 +315,20 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    is_compared = {"name", "quotas", "shares", "calendar", "capacity", "spot_capacity", "pattern"} & set(
-        path
-    ) or path[-1] in {
+    compared = {
+        "name",
+        "quotas",
+        "shares",
+        "calendar",
+        "reservations",
+        "team",
+        "plans",
+        "capacity",
+        "spot_capacity",
+        "pattern",
+    }
+    compared |= {"subnets", "security_group_ids"}  # one needs the other
+    is_compared = compared & set(path) or path[-1] in {
         "pools",
         "teams",
         0,
@@ -329,7 +357,9 @@ def test_a_default_of_the_schema_is_that_of_the_parser(path: Path, default: obje
     documents = with_value(path, None), with_value(path, default)
     for document in documents:
         for pool in document.get("pools") or ():
-            pool["quotas"] = pool["calendar"] = None  # they need the capacity
+            pool["quotas"] = pool["calendar"] = pool["reservations"] = None  # they need the capacity
+            if {"subnets", "security_group_ids"} & set(path):
+                pool["overrides"] = {path[-1]: pool["overrides"][path[-1]]}  # one needs the other
     without, written = (parse_policy(document) for document in documents)
     assert replace(written, source={}) == replace(without, source={})
 
@@ -345,7 +375,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 59
+    assert len(shown) == 65
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

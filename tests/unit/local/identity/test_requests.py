@@ -12,6 +12,7 @@ ROLE = "arn:aws:iam::1:role/training"
 TABLE = "arn:aws:dynamodb:us-east-1:1:table/jobs"
 SAGEMAKER = "arn:aws:sagemaker:us-east-1:1"
 JOB = f"{SAGEMAKER}:training-job/job1"
+PLAN = f"{SAGEMAKER}:training-plan/spring"
 QUEUE = {"QueueUrl": "http://127.0.0.1:4599/1/bell"}
 LOGS = {"logGroupName": "/aws/g"}
 TAG = {"Key": "trainmaster:stack", "Value": "s"}
@@ -56,6 +57,31 @@ def operation(service: str, name: str, params: dict[str, Any]) -> Operation:
                 ("dynamodb:DeleteItem", TABLE),
                 ("dynamodb:ConditionCheckItem", TABLE),
             ],
+        ),
+        (
+            "sagemaker",
+            "CreateTrainingJob",
+            {"TrainingJobName": "job1", "ResourceConfig": {"TrainingPlanArn": PLAN}},
+            [("sagemaker:CreateTrainingJob", JOB), ("sagemaker:CreateTrainingJob", PLAN)],
+        ),
+        *(
+            (
+                "sagemaker",
+                "DescribeTrainingPlan",
+                {"TrainingPlanName": name},
+                [("sagemaker:DescribeTrainingPlan", PLAN)],
+            )
+            for name in ("spring", PLAN)
+        ),
+        (
+            "sagemaker",
+            "CreateTrainingPlan",
+            {"TrainingPlanName": "spring"},
+            [("sagemaker:CreateTrainingPlan", PLAN)],
+        ),
+        *(
+            ("sagemaker", name, {}, [(f"sagemaker:{name}", "*")])
+            for name in ("ListTrainingPlans", "SearchTrainingPlanOfferings")
         ),
         ("sqs", "SendMessage", QUEUE, [("sqs:SendMessage", "arn:aws:sqs:us-east-1:1:bell")]),
         ("sqs", "SendMessageBatch", QUEUE, [("sqs:SendMessage", "arn:aws:sqs:us-east-1:1:bell")]),

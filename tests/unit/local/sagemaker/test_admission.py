@@ -1,19 +1,39 @@
 """What CreateTrainingJob refuses at once beyond its shape."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from local.sagemaker.admission import Admission
+from local.sagemaker.plan_book import PlanBook
+from local.sagemaker.training_plans import TrainingPlan, Window
 from local.wire import AwsError
-from tests.integration.local.sagemaker_world import ACCOUNT, BUCKET, REGION, Buckets, request
+from tests.integration.local.sagemaker_world import ACCOUNT, BUCKET, REGION, Buckets, manual_clock, request
+
+PLAN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-plan/spring"
 
 
 @pytest.fixture
 def admission() -> Admission:
     store = Buckets(BUCKET)
     store.write(BUCKET, "data/train/a", b"")
-    return Admission(store=store, account_id=ACCOUNT, region=REGION)
+    clock = manual_clock()
+    plans = PlanBook(clock, arn_prefix=PLAN.removesuffix("spring"))
+    now = clock.now()
+    for name, begins in (("spring", timedelta(hours=1)), ("winter", -timedelta(hours=2))):
+        plans.add(
+            TrainingPlan(
+                name=name,
+                arn=plans.arn_of(name),
+                instance_type="ml.p5.48xlarge",
+                instances=2,
+                windows=(Window(begin=now + begins, end=now + begins + timedelta(hours=1)),),
+                fee_usd=100.0,
+                paid_at=now,
+            )
+        )
+    return Admission(store=store, account_id=ACCOUNT, region=REGION, plans=plans, clock=clock)
 
 
 def channel(**changes: Any) -> dict[str, Any]:
@@ -38,6 +58,10 @@ def resources(**changes: Any) -> dict[str, Any]:
     return {"ResourceConfig": request("job")["ResourceConfig"] | changes}
 
 
+def on_plan(arn: str = PLAN, **changes: Any) -> dict[str, Any]:
+    return resources(**({"InstanceType": "ml.p5.48xlarge", "TrainingPlanArn": arn} | changes))
+
+
 def preferring(*preferences: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"ResourceConfig": {"InstancePreferences": list(preferences), "VolumeSizeInGB": 30} | more}
 
@@ -46,6 +70,7 @@ GROUP = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "InstanceGroupName":
 P5, P4 = {"InstanceType": "ml.p5.48xlarge"}, {"InstanceType": "ml.p4d.24xlarge"}
 FSX = {"FileSystemId": "fs-0123456789a", "FileSystemType": "FSxLustre", "DirectoryPath": "/fsx"}
 SPOT = {"EnableManagedSpotTraining": True}
+SPOT_TIMES = SPOT | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +83,7 @@ SPOT = {"EnableManagedSpotTraining": True}
             SPOT | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}, id="spot"
         ),
         pytest.param(resources(KeepAlivePeriodInSeconds=60), id="a warm pool on demand"),
+        pytest.param(on_plan(), id="a training plan that is Scheduled"),
         pytest.param(preferring(P5, P4, InstanceCount=2), id="preferences with one count"),
         pytest.param(
             preferring(P5 | {"InstanceCount": 1}, P4 | {"InstanceCount": 2}), id="a count a preference"
@@ -119,7 +145,7 @@ def test_it_admits(admission, changes):
         pytest.param(preferring(P5, InstanceCount=0), "at least 1", id="preferences with count 0"),
         pytest.param(
             preferring(P5 | {"TrainingPlanArns": ["a"]}, InstanceCount=1),
-            "ResourceConfig.InstancePreferences.TrainingPlanArns: the twin has no training plans",
+            "ResourceConfig.InstancePreferences.TrainingPlanArns: the twin has no plans a preference",
             id="a training plan",
         ),
         pytest.param(
@@ -200,9 +226,34 @@ def test_it_admits(admission, changes):
             {"InputDataConfig": [channel(DataSource={})]}, "not None; give the prefix", id="no data source"
         ),
         pytest.param(
-            resources(TrainingPlanArn="arn:x"),
-            "ResourceConfig.TrainingPlanArn: the twin has no training plans",
-            id="a training plan for all instances",
+            on_plan(PLAN.replace("spring", "autumn")), "does not exist", id="a plan that does not exist"
+        ),
+        pytest.param(
+            on_plan(PLAN.replace(ACCOUNT, "999999999999")), "does not exist", id="another account's plan"
+        ),
+        pytest.param(
+            on_plan(PLAN.replace("spring", "winter")), "in status Expired", id="a plan that is over"
+        ),
+        pytest.param(
+            on_plan(InstanceType="ml.p5e.48xlarge"),
+            "instances of type ml.p5.48xlarge, not ml.p5e.48xlarge",
+            id="a plan of another type",
+        ),
+        pytest.param(
+            {"ResourceConfig": {"InstanceGroups": [GROUP], "TrainingPlanArn": PLAN}},
+            "instances of type ml.p5.48xlarge, not ml.m5.large",
+            id="a group of another type than the plan",
+        ),
+        pytest.param(on_plan() | SPOT_TIMES, "not for managed spot training", id="a plan and spot"),
+        pytest.param(
+            on_plan(KeepAlivePeriodInSeconds=60),
+            "KeepAlivePeriodInSeconds is not for the instances of a training plan",
+            id="a plan and a warm pool",
+        ),
+        pytest.param(
+            preferring(P5, InstanceCount=1, TrainingPlanArn=PLAN),
+            "either TrainingPlanArn or InstancePreferences",
+            id="a plan and preferences",
         ),
         pytest.param(
             {"AlgorithmSpecification": {"AlgorithmName": "xgboost", "TrainingInputMode": "File"}},

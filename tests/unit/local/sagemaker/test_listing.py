@@ -57,6 +57,10 @@ def test_the_status_is_asked_for_after_the_page_was_cut():
     ]
 
 
+def on_plan(job: TrainingJob, arn: str) -> TrainingJob:
+    return replace(job, spec=replace(job.spec, plan_arn=arn))
+
+
 def test_name_and_time_are_asked_for_before():
     jobs = [a_job_of(number) for number in range(12)]
 
@@ -75,7 +79,15 @@ def test_the_status_of_the_warm_pool_is_asked_for_after_the_page_was_cut_too():
     assert pages(jobs, WarmPoolStatusEquals="InUse") == [["job-03"]]
     assert pages(jobs, WarmPoolStatusEquals="Reused") == [[]]
     assert pages(jobs, WarmPoolStatusEquals="Available", MaxResults=1) == [[], ["job-02"], []]
-    assert pages(jobs, TrainingPlanArnEquals="arn") == [[]]
+
+
+def test_the_training_plan_is_asked_for_after_the_page_was_cut_too():
+    jobs = [a_job_of(1), on_plan(a_job_of(2), "arn:spring"), on_plan(a_job_of(3), "arn:autumn")]
+
+    assert pages(jobs, TrainingPlanArnEquals="arn:spring") == [["job-02"]]
+    assert pages(jobs, TrainingPlanArnEquals="arn:spring", MaxResults=1) == [[], ["job-02"], []]
+    assert pages(jobs, TrainingPlanArnEquals="arn:summer") == [[]]
+    assert pages(jobs) == [["job-03", "job-02", "job-01"]]
 
 
 def test_a_summary_shows_the_warm_pool():

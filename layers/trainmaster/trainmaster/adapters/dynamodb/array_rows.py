@@ -203,6 +203,17 @@ def _step(before: Array, after: Array, writes: Writes) -> Update:
     return update
 
 
+def of_recounted_array(before: Array, after: Array, writes: Writes) -> Operation:
+    """Return the update of a row whose tasks were counted again, if it is still as it was read."""
+    update = _step(before, after, writes)
+    counted = ((rows.WAITING, "waiting"), (rows.HELD, "held"), (rows.RUNNING, "running"))
+    for name, attribute in counted:
+        had = getattr(before.jobs, attribute)
+        update.put[name] = getattr(after.jobs, attribute)
+        update.conditions.append(("#n = :v" if had else "attribute_not_exists(#n) OR #n = :v", name, had))
+    return writes.update(array_key(before.name), update)
+
+
 _BITS = (
     (rows.COMPLETED, "completed"),
     (rows.FAILED, "failed"),

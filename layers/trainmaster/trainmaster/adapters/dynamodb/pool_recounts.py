@@ -1,24 +1,18 @@
 """Count one pool again at one instant: compare what follows from its jobs with its rows, and write it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.array_layout import HAS_ARRAYS, open_array_key
+from trainmaster.adapters.dynamodb.array_layout import HAS_ARRAYS
+from trainmaster.adapters.dynamodb.array_recounts import TRIES, ArrayRecounts
 from trainmaster.adapters.dynamodb.attribute_values import value
-from trainmaster.adapters.dynamodb.calls import (
-    MAX_ITEMS,
-    ConditionsFailedError,
-    SortKeys,
-    Transactions,
-    key_attributes,
-)
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import named
 from trainmaster.adapters.dynamodb.counting import lane_item
-from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
-from trainmaster.adapters.dynamodb.history_rows import Retention
-from trainmaster.adapters.dynamodb.pool_reads import MOST_MARKED_TEAMS, job_row
+from trainmaster.adapters.dynamodb.guard import Item, pool_of
+from trainmaster.adapters.dynamodb.pool_reads import MOST_MARKED_TEAMS
 from trainmaster.adapters.dynamodb.recount import (
     Recount,
     entries_of,
@@ -29,30 +23,21 @@ from trainmaster.adapters.dynamodb.recount import (
     undecodable,
 )
 from trainmaster.adapters.dynamodb.updates import Update
-from trainmaster.adapters.dynamodb.writes import Operation, Writes
+from trainmaster.adapters.dynamodb.writes import Operation
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.snapshot import LaneRow
 from trainmaster.core.row_differences import Difference, PoolFound, differences
 
-BATCH = 100
-"""Jobs of one batch. Source: DynamoDB limits, BatchGetItem."""
-TRIES = 3
-"""Reads of a pool that keeps changing before it is left to the next slice."""
 
-
-class PoolRecounts(GuardedReads):
-    def __init__(self, client: Any, *, table: str) -> None:
-        super().__init__(client, table=table)
-        self._table = table
-        self._transactions = Transactions(client)
-        self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
-
+class PoolRecounts(ArrayRecounts):
     def recount(self, pool: str, counted: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
         """Compare the pool's rows with its jobs; with ``apply`` correct them.
 
-        Raises LostRaceError when the pool kept changing.
+        The tasks of its arrays come first, as the rows of a task name its array. Raises LostRaceError when
+        the pool kept changing.
         """
+        of_arrays = tuple(self._recount_arrays(pool, apply=apply))
         for _ in range(TRIES):
             before = self._sums(pool)
             lanes = self._lanes(pool)
@@ -64,13 +49,13 @@ class PoolRecounts(GuardedReads):
             wanted = recounted(pool, jobs.values(), broken, warm, arrays)
             different = tuple(differences(*_compared(wanted, entries, before, lanes)))
             if not apply:
-                return different
+                return (*of_arrays, *different)
             try:
                 self._apply(pool, wanted, entries, jobs, before)
                 self._add_lanes(wanted, lanes)
             except ConditionsFailedError:
                 continue
-            return different
+            return (*of_arrays, *different)
         raise LostRaceError(f"pool {pool} kept changing")
 
     def _sums(self, pool: str) -> dict[layout.Key, Item]:
@@ -78,10 +63,6 @@ class PoolRecounts(GuardedReads):
         counters = self._rows.get(key)
         items = [*([] if counters is None else [counters]), *self._rows.query(layout.team_partition(pool))]
         return {(row["pk"], row["sk"]): row for row in items}
-
-    def _open_arrays(self, pool: str) -> list[Item]:
-        partition, prefix = open_array_key(pool, "")
-        return list(self._rows.query(partition, SortKeys.beginning(prefix)))
 
     def _lanes(self, pool: str) -> dict[layout.Key, Item]:
         return {(row["pk"], row["sk"]): row for row in self._rows.query(layout.lanes_partition(pool))}
@@ -114,21 +95,6 @@ class PoolRecounts(GuardedReads):
         other_jobs, others_broken = self._jobs(sorted(others))
         broken |= others_broken
         return entries, jobs | other_jobs, [row for key, row in entries.items() if _name_of(key) in broken]
-
-    def _jobs(self, names: Iterable[str]) -> tuple[dict[str, Job], set[str]]:
-        """Return the jobs that can be read, and the names of those that cannot."""
-        wanted = list(dict.fromkeys(names))
-        jobs: dict[str, Job] = {}
-        broken: set[str] = set()
-        for start in range(0, len(wanted), BATCH):
-            for row in self._rows.jobs(wanted[start : start + BATCH]):
-                try:
-                    job = job_row(row)
-                except Exception:  # noqa: BLE001  reported by the read of the table
-                    broken.add(row["pk"].removeprefix("J#"))
-                else:
-                    jobs[job.name] = job
-        return jobs, broken
 
     # ---- writing
 

@@ -1,4 +1,4 @@
-"""Instances that a job asks for and a pool counts: by type, on-demand and managed spot apart."""
+"""Instances that a job asks for and a pool counts: by type, and on-demand, spot and training plans apart."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,32 +9,55 @@ from typing import Self
 class CapacityType(StrEnum):
     ON_DEMAND = "on-demand"
     SPOT = "spot"
+    PLAN = "plan"
+    """Instances of SageMaker training plans, which are paid for in advance."""
 
 
 class Capacity(str):
-    """A kind of instance that a pool counts: one type, on-demand and managed spot apart.
+    """A kind of instance that a pool counts: one type, on-demand, managed spot and each training plan apart.
 
-    It is a text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``), because it is the key of nearly every count of a
-    pass and texts remember their hash.
+    It is a text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``, ``ml.p5.48xlarge:plan/spring``), because it is the
+    key of nearly every count of a pass and texts remember their hash. ``ml.p5.48xlarge:plan`` is only asked
+    for: instances of any plan of the pool.
     """
 
     __slots__ = ()
 
     def __new__(cls, instance_type: str, capacity_type: CapacityType = CapacityType.ON_DEMAND) -> Self:
-        suffix = _SPOT if capacity_type is CapacityType.SPOT else ""
-        return super().__new__(cls, instance_type + suffix)
+        return super().__new__(cls, instance_type + _SUFFIX[capacity_type])
+
+    @classmethod
+    def of_plan(cls, instance_type: str, plan: str) -> Self:
+        """Return the capacity of one training plan, by the name at the end of its ARN."""
+        return super().__new__(cls, f"{instance_type}{_PLAN}/{plan}")
 
     @property
     def instance_type(self) -> str:
-        return self.removesuffix(_SPOT)
+        kind, _, word = self.partition(":")
+        return kind if is_known_word(word) else self  # what a later release counts is no type of ours
 
     @property
     def capacity_type(self) -> CapacityType:
-        return CapacityType.SPOT if self.is_spot else CapacityType.ON_DEMAND
+        if self.is_spot:
+            return CapacityType.SPOT
+        return CapacityType.PLAN if self.is_plan else CapacityType.ON_DEMAND
 
     @property
     def is_spot(self) -> bool:
         return self.endswith(_SPOT)
+
+    @property
+    def is_plan(self) -> bool:
+        return _PLAN in self and self.partition(":")[2].partition("/")[0] == CapacityType.PLAN
+
+    @property
+    def is_on_demand(self) -> bool:
+        return ":" not in self  # what a later release counts apart is not, either
+
+    @property
+    def plan(self) -> str | None:
+        """Name of the training plan that it is of; None: it is of none, or of any."""
+        return self.partition("/")[2] or None if self.is_plan else None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -43,6 +66,19 @@ class Capacity(str):
 
 
 _SPOT = ":spot"
+_PLAN = ":plan"
+_SUFFIX = {CapacityType.ON_DEMAND: "", CapacityType.SPOT: _SPOT, CapacityType.PLAN: _PLAN}
+
+
+def plan_name(arn: str) -> str:
+    """Return the name at the end of a plan's ARN, which no other plan of its account and region has."""
+    return arn.rpartition("/")[2]
+
+
+def is_known_word(word: str) -> bool:
+    """Tell whether a capacity may have this after its colon; ``""`` where it has no colon."""
+    return word in {"", CapacityType.SPOT.value} or word.partition("/")[0] == CapacityType.PLAN
+
 
 Vector = Mapping[Capacity, int]
 """Number of instances asked for, used or free."""
@@ -68,10 +104,12 @@ class Shape:
     """The one subnet that it is bound to; None: those of the request."""
     warm_key: str | None = None
     """Key of the warm pools that it can reuse; None where SageMaker keeps none."""
+    avoids_plans: bool | None = None
+    """True if it must not run on a training plan although one would do; None: it may."""
 
     @property
     def capacity_type(self) -> CapacityType:
-        """Capacity type of all its instances: a shape is on-demand or spot as a whole."""
+        """Capacity type of all its instances: a shape is of one capacity type as a whole."""
         return next(iter(self.vector)).capacity_type
 
     @property
@@ -80,13 +118,16 @@ class Shape:
 
 
 def on_demand(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
-    """Return the same instances on demand.
+    """Return the same instances on demand; those of training plans stay as they are.
 
     Shapes that are equal then become one, with the warm key if one of them has it.
     """
     by_key: dict[tuple[str, str | None], Shape] = {}
     for shape in shapes:
-        vector = {Capacity(capacity.instance_type): count for capacity, count in shape.vector.items()}
+        vector = {
+            capacity if capacity.is_plan else Capacity(capacity.instance_type): count
+            for capacity, count in shape.vector.items()
+        }
         key = (vector_text(vector), shape.subnet)
         if key not in by_key or by_key[key].warm_key is None:
             by_key[key] = replace(shape, vector=vector)
@@ -113,11 +154,16 @@ def asked_for(shapes: Sequence[Shape], choice: Choice) -> Vector:
 def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
     """Return a text that is equal for jobs with equal demands.
 
-    It is like ``ml.g5.xlarge=2``, with ``>`` between alternatives, or ``|`` where SageMaker chooses.
+    It is like ``ml.g5.xlarge=2``, with ``>`` between alternatives, or ``|`` where SageMaker chooses, and
+    ``~`` behind what avoids training plans.
     """
     between = ">" if choice is Choice.FIRST_FIT else "|"
-    subnets = (f"@{shape.subnet}" if shape.subnet else "" for shape in shapes)
-    return between.join(vector_text(shape.vector) + at for shape, at in zip(shapes, subnets, strict=True))
+    return between.join(_lane_part(shape) for shape in shapes)
+
+
+def _lane_part(shape: Shape) -> str:
+    at = f"@{shape.subnet}" if shape.subnet else ""
+    return f"{vector_text(shape.vector)}{at}{'~' if shape.avoids_plans else ''}"
 
 
 def fits(wanted: Vector, free: Vector) -> bool:

@@ -104,8 +104,7 @@ class JobSpec:
     predicted: timedelta | None = None
     """Mean of the team's last two run times in this shape, when it was submitted."""
     learned_in: tuple[str, ...] | None = None
-    """``Traits.keys``: the histograms that its run time is added to, the most specific first.
-    None: an earlier release submitted it."""
+    """``Traits.keys``, the most specific first; None: an earlier release submitted it."""
     likely: LikelyLengths | None = None
     """Run times in those histograms when it was submitted; None: they were empty."""
     retries: int | None = None
@@ -116,9 +115,10 @@ class JobSpec:
     """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False  # it bypassed the queue: SageMaker ran it before it became a job
     own_quota: Mapping[str, int] | None = None
-    """Quota of its team by instance type when it was submitted, of a job that cannot be stopped and starts
-    within it alone; None: it may borrow (``planning.loans``)."""
+    """Quota when it was submitted, within which alone it starts; None: it may borrow (``planning.loans``)."""
     array: TaskOf | None = None  # None: it was submitted by itself
+    set_by_pool: tuple[str, ...] | None = None
+    """Fields of the request that its pool has changed, such as ``RoleArn``; None: none."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -145,7 +145,7 @@ class Comebacks:
     """Hyperparameters of its next attempts that differ from the submitted ones, since the batch was
     halved."""
     idle_requeues: int = 0
-    """Number of times that it was stopped because its GPUs were idle, and requeued."""
+    """Number of times that it was stopped because its GPUs were idle or underused, and requeued."""
     reclaims: int | None = None
     """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
     They do not count towards ``preemption.max_per_job``."""

@@ -46,6 +46,8 @@ class ReasonCode(StrEnum):
     """It comes back on on-demand instances."""
     IDLE_REQUEUE = "idle-requeue"
     """Its GPUs were idle."""
+    UNDERUSED_REQUEUE = "underused-requeue"
+    """Its GPUs were used less than the policy expects."""
     RESTORED = "restored"
     """The table was restored to before its next attempt."""
 
@@ -61,6 +63,8 @@ class ReasonCode(StrEnum):
     MAX_WAIT = "max-wait"
     IDLE = "idle"
     """Its GPUs were idle, and it is not requeued."""
+    UNDERUSED = "underused"
+    """Its GPUs were used less than the policy expects, and it is not requeued."""
     FAILED_TO_START = "failed-to-start"
     NAME_TAKEN = "name-taken"
 

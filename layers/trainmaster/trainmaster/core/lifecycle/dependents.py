@@ -3,6 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.array_steps import ended_array
+from trainmaster.core.arrays.tasks import parse_task_name, position_of, task_entry_id, virtual_task
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.end_conditions import (
     NOT_YET,
@@ -30,6 +33,23 @@ def ended_parent(job: Job) -> EndedParent:
         job.after.root if job.after and job.reason and job.reason.code is ReasonCode.DEPENDENCY else None
     )
     return EndedParent(entry_id=job.spec.entry_id, end=ParentEnd(job.state.value), root=passed_on or own)
+
+
+def ended_in_array(array: Array, condition: Condition) -> EndedParent | None:
+    """Describe an array, or a task of it that is no job, to those that wait for it; None: it has not ended.
+
+    Args:
+        array: As it is now; its end counts once it is noted, as that is what leaves the message.
+        condition: Names the array or the task; of an earlier array of the name nothing is known.
+    """
+    if condition.entry_id == array.entry_id:
+        return None if array.ended_at is None else ended_array(array)
+    task = parse_task_name(condition.job)
+    position = None if task is None or task.array != array.name else position_of(array, task.index)
+    if position is None or task_entry_id(array.entry_id, array.indices[position]) != condition.entry_id:
+        return None
+    job = virtual_task(array, position)
+    return ended_parent(job) if job.is_final else None
 
 
 def _end_text(job: Job) -> str:

@@ -54,7 +54,7 @@ def beyond_quota(nominal: Mapping[str, int], vector: Vector) -> Capacity | None:
 
 def on_demand_part(vector: Vector) -> dict[Capacity, int]:
     """Return the part of it that quotas count."""
-    return {capacity: count for capacity, count in vector.items() if not capacity.is_spot}
+    return {capacity: count for capacity, count in vector.items() if capacity.is_on_demand}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -201,6 +201,6 @@ def _on_demand(jobs: _Jobs) -> dict[Capacity, int]:
     counts: dict[Capacity, int] = {}
     for held, alike in jobs.items():
         for capacity, count in held:
-            if not capacity.is_spot:
+            if capacity.is_on_demand:
                 counts[capacity] = counts.get(capacity, 0) + count * len(alike)
     return counts

@@ -148,7 +148,7 @@ def reservations_at(
     pool: PoolPolicy, vector: Vector, instant: datetime, *, of_others_than: str
 ) -> list[Reservation]:
     """Return the reservations of other teams on the job's types at an instant, the last to end first."""
-    types = {capacity.instance_type for capacity in vector if not capacity.is_spot}
+    types = {capacity.instance_type for capacity in vector if capacity.is_on_demand}
     holding = [
         reservation
         for reservation in pool.reservations

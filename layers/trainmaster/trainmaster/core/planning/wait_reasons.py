@@ -138,7 +138,7 @@ def _keeps(reservation: Reservation, capacities: Iterable[Capacity]) -> str:
     kept = {
         capacity: reservation.instances[capacity.instance_type]
         for capacity in capacities
-        if not capacity.is_spot and capacity.instance_type in reservation.instances
+        if capacity.is_on_demand and capacity.instance_type in reservation.instances
     }
     return (
         f"reservation {reservation.name} keeps {vector_text(kept)} for team {reservation.team}"

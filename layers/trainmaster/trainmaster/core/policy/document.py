@@ -40,6 +40,7 @@ from trainmaster.core.policy.names import (
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
 from trainmaster.core.policy.reservation import check_reserving_teams
+from trainmaster.core.policy.training_plans import check_plan_teams, check_plans
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
 
@@ -204,6 +205,7 @@ class Policy(Section):
         refuse_repeated_names((pool.name for pool in self.pools), pools)
         refuse_repeated_names((team.name for team in self.teams), at.below("teams"))
         refuse_shared_types(self.pools, pools)
+        check_plans([pool.plans for pool in self.pools], pools)
         teams = [team.name for team in self.teams]
         if "" in teams or not (teams or at.is_sound("teams")):
             return  # a team whose name cannot be read may be the one that a pool names
@@ -213,6 +215,7 @@ class Policy(Section):
             check_reserving_teams(pool.reservations, teams, here.below("reservations"))
             shares = here.below("order").below("fair_share").below("shares")
             check_teams(pool.order.fair_share.shares, teams, shares)
+            check_plan_teams(pool.plans, teams, here.below("plans"))
 
 
 def parse_policy(document: object, *, is_stored: bool = False, defaults: int = DEFAULTS) -> Policy:

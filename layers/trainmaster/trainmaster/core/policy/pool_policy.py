@@ -7,15 +7,19 @@ from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
 from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, CapacityFrom, check_calendar
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Whole, duration_text, list_of
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
+from trainmaster.core.policy.plan_windows import PlanChange, PlanSeen, entries_of
 from trainmaster.core.policy.pool_order import Order
+from trainmaster.core.policy.pool_overrides import Overrides
 from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
 from trainmaster.core.policy.reservation import MOST_RESERVATIONS, Reservation, check_reservations
+from trainmaster.core.policy.training_plans import MOST_PLANS, PlanEntry
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
 UNMANAGED = "-"
@@ -128,6 +132,12 @@ class PoolPolicy(Section):
     """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
+    overrides: Overrides = key(
+        Keys(Overrides),
+        {},
+        "Fields that the pool writes into each request at its submission, before rules judge it. Jobs that "
+        "wait already keep theirs.",
+    )
     calendar: tuple[CalendarEntry, ...] = key(
         list_of(Keys(CalendarEntry), "write a list of entries"),
         [],
@@ -142,6 +152,12 @@ class PoolPolicy(Section):
         example="[{name: demo-day, team: vision, from: 2026-12-01T08:00Z, to: 2026-12-01T20:00Z, "
         "instances: {ml.p5.48xlarge: 1}}]",
     )
+    plans: tuple[PlanEntry, ...] = key(
+        list_of(Keys(PlanEntry), "write a list of plans"),
+        [],
+        f"SageMaker training plans, whose instances are counted apart. At most {MOST_PLANS}.",
+        example='[{arn: "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring", drain: 10m}]',
+    )
     base: Mapping[str, int] | None = None
     """``capacity`` as written, where ``capacity`` is that of an instant of the calendar."""
     stops: frozenset[str] = frozenset()
@@ -150,6 +166,12 @@ class PoolPolicy(Section):
     """Instances of ``capacity`` that are a team's alone at this instant, by team and type."""
     ahead: tuple[CapacityFrom, ...] = ()
     """Changes by the calendar and by reservations that are to come, in order; weeks, not for ever."""
+    seen_plans: Mapping[str, PlanSeen] = field(default_factory=dict)
+    """What SageMaker has told of the plans, by ARN."""
+    plan_capacity: Mapping[Capacity, int] = field(default_factory=dict)
+    """Instances of the plans at an instant."""
+    plans_ahead: tuple[PlanChange, ...] = ()
+    """Changes of those that are to come, in order."""
 
     @property
     def instance_types(self) -> frozenset[str]:
@@ -163,6 +185,11 @@ class PoolPolicy(Section):
             for instance_type, count in entry.capacity.items():
                 most[instance_type] = max(most.get(instance_type, 0), count)
         return most
+
+    @property
+    def known_plans(self) -> tuple[tuple[PlanEntry, PlanSeen], ...]:
+        """The plans of which SageMaker has told something, in the order of the policy."""
+        return tuple(entries_of(self.plans, self.seen_plans))
 
     def since(self, change: CapacityFrom) -> "PoolPolicy":
         """Return the pool as it is from a change of its calendar or reservations on."""

@@ -26,6 +26,7 @@ AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 """Tags whose conditions count together: the value of one tag has 256 characters at most."""
 AFTER_FAILED = "trainmaster:after-failed"
 ARRAY = "trainmaster:array"
+PLAN = "trainmaster:plan"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0
@@ -47,6 +48,15 @@ class OnOom(StrEnum):
     """A change that a retry makes after the job ran out of GPU memory."""
 
     HALVE_BATCH = "halve_batch"
+
+
+class PlanUse(StrEnum):
+    """Choices for a job of a pool that has training plans."""
+
+    FIRST = "first"
+    """On a plan if that has room, else as the request says."""
+    ONLY = "only"
+    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +90,8 @@ class UserOptions:
     """All of its tags together."""
     array: WrittenIndices | None = None
     """Its tasks, if it is the request of an array."""
+    plan: PlanUse | None = None
+    """None: the request does not say; then it is as ``FIRST`` where its pool has plans."""
     holds_after_failure: bool = False
     """It is held, not ended, once a condition can hold no more."""
 
@@ -187,6 +199,13 @@ def _after_failed(text: str) -> bool:
     raise BadOptionError("is neither stop nor hold", "write hold, or leave the tag out for stop")
 
 
+def _plan(text: str) -> PlanUse:
+    try:
+        return PlanUse(text)
+    except ValueError as error:
+        raise BadOptionError("is none of first, only and never", "write first, only or never") from error
+
+
 def _array(text: str) -> WrittenIndices:
     try:
         return read_indices(text)
@@ -204,6 +223,7 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     **dict.fromkeys(AFTER_TAGS, ("after", read_conditions)),
     AFTER_FAILED: ("holds_after_failure", _after_failed),
     ARRAY: ("array", _array),
+    PLAN: ("plan", _plan),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
 

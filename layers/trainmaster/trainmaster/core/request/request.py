@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +17,11 @@ from trainmaster.core.jobs.instances import (
     Vector,
     asked_for,
     lane_text,
+    plan_name,
 )
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.request.completion import in_whole_numbers, with_runtime
-from trainmaster.core.request.options import Alternative, UserOptions, read_options
+from trainmaster.core.request.options import Alternative, PlanUse, UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
 TAG_JOB = "trainmaster:job"
@@ -61,6 +62,8 @@ class Ask:
     checkpoint_uri: str | None
     keep_alive: timedelta | None
     """KeepAlivePeriodInSeconds as asked for; None or zero: the pool's."""
+    plan_arn: str | None = None
+    """The training plan that the request names itself: it runs on no other instances."""
 
     @property
     def vector(self) -> Vector:
@@ -93,11 +96,11 @@ def read_request(body: Mapping[str, Any]) -> Ask:
     body = with_runtime(in_whole_numbers(body), longest=None)
     resources, stopping = body["ResourceConfig"], body["StoppingCondition"]
     spot = body.get("EnableManagedSpotTraining", False)
+    capacity_type = CapacityType.SPOT if spot else CapacityType.ON_DEMAND
     options = read_options(_tags(body))
     return Ask(
         name=body["TrainingJobName"],
-        shapes=_alternatives(body, options)
-        or _shapes(body, CapacityType.SPOT if spot else CapacityType.ON_DEMAND),
+        shapes=_on_plans(_alternatives(body, options) or _shapes(body, capacity_type), options, resources),
         choice=Choice.SAGEMAKER if "InstancePreferences" in resources else Choice.FIRST_FIT,
         options=options,
         role_arn=body["RoleArn"],
@@ -107,6 +110,7 @@ def read_request(body: Mapping[str, Any]) -> Ask:
         keep_alive=timedelta(seconds=resources["KeepAlivePeriodInSeconds"])
         if resources.get("KeepAlivePeriodInSeconds")
         else None,
+        plan_arn=resources.get("TrainingPlanArn"),
     )
 
 
@@ -126,6 +130,30 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
         return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
     vector = _vector([resources], capacity_type)
     return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
+
+
+def _on_plans(
+    shapes: tuple[Shape, ...], options: UserOptions, resources: Mapping[str, Any]
+) -> tuple[Shape, ...]:
+    """Ask for instances of the training plan that is named, or of any, or of none, where the request says."""
+    arn = resources.get("TrainingPlanArn")
+    if arn is not None:
+        return tuple(_on_plan(shape, plan_name(arn)) for shape in shapes)
+    if options.plan is PlanUse.ONLY:
+        return tuple(_on_plan(shape, None) for shape in shapes)
+    if options.plan is PlanUse.NEVER:
+        return tuple(replace(shape, avoids_plans=True) for shape in shapes)
+    return shapes
+
+
+def _on_plan(shape: Shape, plan: str | None) -> Shape:
+    vector = {
+        Capacity.of_plan(capacity.instance_type, plan)
+        if plan
+        else Capacity(capacity.instance_type, CapacityType.PLAN): count
+        for capacity, count in shape.vector.items()
+    }
+    return Shape(vector=vector, subnet=shape.subnet)
 
 
 def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
@@ -150,11 +178,11 @@ def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> 
 def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
     """Return a digest of what a job must have in common with another to reuse its warm pool.
 
-    None where SageMaker keeps no warm pool: spot, and more than one instance type.
+    None where there is no warm pool: spot, training plans, and more than one instance type.
     Source: SageMaker developer guide, managed warm pools, matching training jobs.
     """
     ((capacity, count), *others) = vector.items()
-    if others or capacity.capacity_type is CapacityType.SPOT:
+    if others or capacity.capacity_type is not CapacityType.ON_DEMAND:
         return None
     resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
     # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.

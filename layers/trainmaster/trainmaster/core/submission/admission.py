@@ -21,11 +21,16 @@ from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near
 from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
-from trainmaster.core.submission.never_fits import Bounds
+from trainmaster.core.submission.never_fits import Bounds, no_pool, two_pools
+from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
+from trainmaster.core.submission.set_by_pool import (
+    fields_set_by_pool,
+    override_violations,
+    override_warnings,
+    with_overrides,
+)
 
-RULE_NO_POOL = "no-pool"
-RULE_ONE_POOL = "one-pool"
 RULE_MAX_PRIORITY = "max-priority"
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -49,9 +54,13 @@ class Submission:
     """SHA-256 (hex) of the tasks and their values, of the request of an array."""
 
     @property
+    def as_sent(self) -> Mapping[str, Any]:
+        return self.body if self.sent is None else self.sent
+
+    @property
     def identity(self) -> str:
         """Equal for the same request sent again, whatever the policy has the queue add to it."""
-        own = body_hash(self.body if self.sent is None else self.sent)
+        own = body_hash(self.as_sent)
         if self.tasks_hash is not None:
             return sha256(f"{own}{self.tasks_hash}".encode()).hexdigest()
         return own
@@ -87,29 +96,36 @@ class Verdict:
 
 
 def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, policy: Policy) -> Submission:
-    """Complete a valid request as the queue keeps it: with a run time, its own or a default within the rules.
+    """Complete a valid request as the queue keeps it: with a run time, and with what its pool sets.
 
-    The default is stored with the request, so that a start judges what was accepted.
+    The run time is its own or a default within the rules. All of it is stored with the request, so that a
+    start judges what was accepted.
     """
-    completed = with_runtime(body, longest=rules.longest_runtime(policy, team))
-    sent = None if has_runtime(body) else body
-    return Submission(
-        body=completed, ask=read_request(completed), team=team, submitted_by=submitted_by, sent=sent
-    )
+    completed: Mapping[str, Any] = with_runtime(body, longest=rules.longest_runtime(policy, team))
+    pool = policy.pool_of(_types(read_request(completed)))
+    kept = completed if pool is None else with_overrides(completed, pool.overrides)
+    sent = body if kept is not completed or not has_runtime(body) else None
+    return Submission(body=kept, ask=read_request(kept), team=team, submitted_by=submitted_by, sent=sent)
 
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
     broken = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
+    pool = policy.pool_of(_types(submission.ask))
     return Verdict(
-        pool=policy.pool_of(_types(submission.ask)),
+        pool=pool,
         violations=(
+            *(override_violations(submission.places, pool.overrides) if pool else ()),
             *_pool_violations(submission, policy),
             *_priority_violations(submission, policy),
             *(violation.as_field_error() for violation in broken if violation.mode is Mode.ENFORCE),
         ),
         audited=tuple(violation for violation in broken if violation.mode is Mode.AUDIT),
-        warnings=(*_default_runtime(submission), *near_misses(submission.body)),
+        warnings=(
+            *_default_runtime(submission),
+            *(override_warnings(submission.as_sent, submission.body, pool=pool.name) if pool else ()),
+            *near_misses(submission.body),
+        ),
     )
 
 
@@ -179,6 +195,7 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         own_quota=_own_quota(submission, pool),
         role=role_digest(ask.role_arn),
+        set_by_pool=fields_set_by_pool(submission.as_sent, submission.body) or None,
     )
 
 
@@ -238,38 +255,20 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
     types = _types(submission.ask)
     homeless = [name for name in types if policy.pool_of([name]) is None]
     for name in homeless:
-        yield _no_pool(submission, name, policy)
+        yield no_pool(submission.places, name, policy)
     pool = policy.pool_of(types)
     if pool is not None:
         yield from _bounds(submission, pool, policy).violations()
+        yield from PlanRefusals(
+            ask=submission.ask, team=submission.team, pool=pool, places=submission.places
+        ).violations()
     elif not homeless:
-        yield _two_pools(types, policy)
+        yield two_pools(types, policy)
 
 
 def _bounds(submission: Submission, pool: PoolPolicy, policy: Policy) -> Bounds:
     places = submission.places
     return Bounds(ask=submission.ask, team=submission.team, pool=pool, policy=policy, places=places)
-
-
-def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> FieldError:
-    known = sorted(name for pool in policy.pools for name in pool.instance_types)
-    hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
-    return FieldError(
-        field=submission.places.type_of(instance_type),
-        message=f"{instance_type} belongs to no pool",
-        hint=hint,
-        rule=RULE_NO_POOL,
-    )
-
-
-def _two_pools(types: list[str], policy: Policy) -> FieldError:
-    owners = {pool.name for name in types if (pool := policy.pool_of([name]))}
-    return FieldError(
-        field="ResourceConfig",
-        message=f"{', '.join(types)} belong to different pools: {', '.join(sorted(owners))}",
-        hint="use instance types of one pool",
-        rule=RULE_ONE_POOL,
-    )
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:

@@ -20,6 +20,8 @@ from trainmaster.core.request.request import Ask
 from trainmaster.core.submission.request_places import Places
 
 RULE_NEVER_FITS = "never-fits"
+RULE_NO_POOL = "no-pool"
+RULE_ONE_POOL = "one-pool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,10 @@ class Bounds:
         """
         numbers = range(len(self.ask.shapes))
         above = [list(self._above_capacity(number)) for number in numbers]
-        others = [[*self._by_quota(number), *self._by_budget(number)] for number in numbers]
+        others = [
+            [] if self._fits_a_plan(number) else [*self._by_quota(number), *self._by_budget(number)]
+            for number in numbers
+        ]
         yield from chain.from_iterable(above)
         # Otherwise at least one shape is within all bounds, and the job may start in that.
         if all(above[number] or others[number] for number in numbers):
@@ -59,8 +64,23 @@ class Bounds:
 
     def _above_capacity(self, number: int) -> Iterator[FieldError]:
         for capacity, count in sorted(self.ask.shapes[number].vector.items()):
-            if count > self._capacity.get(capacity, 0):
+            if capacity.is_plan:
+                continue  # ``plan_refusals`` knows what plans have
+            if count > self._capacity.get(capacity, 0) and not self._fits_a_plan(number):
                 yield self._too_many(number, capacity, count)
+
+    def _fits_a_plan(self, number: int) -> bool:
+        """Tell whether the shape may start on a plan; one that is not described yet may have room for it."""
+        shape, seen = self.ask.shapes[number], self.pool.seen_plans
+        if self.ask.choice is not Choice.FIRST_FIT or len(shape.vector) > 1 or shape.avoids_plans:
+            return False
+        ((capacity, count),) = shape.vector.items()
+        return any(
+            plan.arn not in seen
+            or (seen[plan.arn].instance_type == capacity.instance_type and count <= seen[plan.arn].total)
+            for plan in self.pool.plans
+            if plan.is_open_to(self.team)
+        )
 
     def _too_many(self, number: int, capacity: Capacity, count: int) -> FieldError:
         most, kind = self._capacity.get(capacity, 0), capacity.capacity_type.value
@@ -180,3 +200,24 @@ class Bounds:
             f" than the {usd_text(limit)} that team {self.team} has for a whole month",
             f"{less}, or ask an admin for a larger budget",
         )
+
+
+def no_pool(places: Places, instance_type: str, policy: Policy) -> FieldError:
+    known = sorted(name for pool in policy.pools for name in pool.instance_types)
+    hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
+    return FieldError(
+        field=places.type_of(instance_type),
+        message=f"{instance_type} belongs to no pool",
+        hint=hint,
+        rule=RULE_NO_POOL,
+    )
+
+
+def two_pools(types: list[str], policy: Policy) -> FieldError:
+    owners = {pool.name for name in types if (pool := policy.pool_of([name]))}
+    return FieldError(
+        field="ResourceConfig",
+        message=f"{', '.join(types)} belong to different pools: {', '.join(sorted(owners))}",
+        hint="use instance types of one pool",
+        rule=RULE_ONE_POOL,
+    )

@@ -10,6 +10,7 @@ from trainmaster.core.request.validation.containers import container_contradicti
 from trainmaster.core.request.validation.contradiction import Contradiction
 from trainmaster.core.request.validation.fields import place_mistakes
 from trainmaster.core.request.validation.meaning import meaning_mistakes, resource_mistakes, tag_mistakes
+from trainmaster.core.request.validation.plans import plan_mistakes
 from trainmaster.core.request.validation.sections import Section
 from trainmaster.core.request.validation.shape import shape_mistakes
 
@@ -41,6 +42,7 @@ def _meaning(body: JsonObject) -> list[Mistake]:
     mistakes = chain(
         meaning_mistakes(body),
         resource_mistakes(body),
+        plan_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
         (clash.mistake for clash in contradictions(body)),

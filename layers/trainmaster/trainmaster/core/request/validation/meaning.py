@@ -132,7 +132,7 @@ def resource_mistakes(body: Section) -> Iterator[Mistake]:
         yield Mistake((_ROOT, extra), f"cannot be used together with {ways[0]}", _WAYS_HINT)
     yield from _positive(resources, "InstanceCount", (_ROOT,))
     yield from _positive(resources, "VolumeSizeInGB", (_ROOT,))
-    yield from _not_ours(resources)
+    yield from _selected(resources)
     if ways[:1] == ["InstanceType"]:
         yield from _single(resources)
     elif ways[:1] == ["InstanceGroups"]:
@@ -149,10 +149,7 @@ def _positive(parent: Section, name: str, path: Path) -> Iterator[Mistake]:
         yield Mistake((*path, name), f"is {value}, at least 1 is required", f"set {name} to 1 or more")
 
 
-def _not_ours(resources: Section) -> Iterator[Mistake]:
-    if "TrainingPlanArn" in resources:
-        hint = "remove it: pools count on-demand and spot instances"
-        yield Mistake((_ROOT, "TrainingPlanArn"), "cannot be queued: training plans are not supported", hint)
+def _selected(resources: Section) -> Iterator[Mistake]:
     for name in ("SelectedInstanceType", "SelectedInstanceCount"):
         if name in resources:
             yield Mistake(
@@ -205,8 +202,8 @@ def _preference(resources: Section, preference: Section, path: Path) -> Iterator
         message = "must be given either in every preference or once in ResourceConfig"
         yield Mistake((*path, "InstanceCount"), message, _COUNT_HINT)
     if "TrainingPlanArns" in preference:
-        hint = "remove it: pools count on-demand and spot instances"
-        yield Mistake((*path, "TrainingPlanArns"), "cannot be queued: training plans are not supported", hint)
+        message = "cannot be queued: the queue chooses the plan of a job that has one InstanceType"
+        yield Mistake((*path, "TrainingPlanArns"), message, "remove it, or give one InstanceType")
 
 
 def _keep_alive(body: Section, resources: Section) -> Iterator[Mistake]:

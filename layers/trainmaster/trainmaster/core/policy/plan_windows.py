@@ -1,0 +1,124 @@
+"""The windows in which a training plan has instances, and how its capacity changes as they pass.
+
+SageMaker begins to end the instances of a window 30 minutes before it closes. Source: SageMaker developer
+guide, training plans for training jobs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+from trainmaster.core.jobs.instances import Capacity, plan_name
+from trainmaster.core.policy.training_plans import PlanEntry
+
+ENDS_BEFORE = timedelta(minutes=30)
+"""Time before a window closes from which SageMaker ends the instances. Source: as above."""
+USABLE = frozenset({"Scheduled", "Active"})
+"""Statuses of plans, and of their parts, whose windows count. Source: API reference, TrainingPlanSummary."""
+LOOKS_UNTIL_LOWERED = 2
+"""Looks in a row at which fewer instances must be available than we leave, before they count as taken."""
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A time in which a plan has instances."""
+
+    begin: datetime
+    end: datetime
+    instances: int
+    status: str = "Scheduled"
+
+    def closing(self, drain: timedelta) -> datetime:
+        """Return the instant from which nothing may run in it, jobs that stop apart."""
+        return self.end - ENDS_BEFORE - drain
+
+    def is_open(self, now: datetime, *, drain: timedelta) -> bool:
+        return self.status in USABLE and self.begin <= now < self.closing(drain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSeen:
+    """A plan as SageMaker last described it."""
+
+    arn: str
+    status: str
+    instance_type: str
+    """Empty: SageMaker has not said it yet."""
+    total: int
+    unhealthy: int = 0
+    available: int | None = None
+    """Instances that no job uses; None: SageMaker does not say."""
+    fee_usd: Decimal | None = None
+    windows: tuple[Window, ...] = ()
+    unseen: int = 0
+    """Instances in use by somebody whom the queue does not see."""
+    lower: tuple[int, int] = (0, 0)
+    """Looks in a row that found fewer available than the queue leaves, and by how many at least."""
+    trouble: str | None = None
+    """Why it could not be described since; None: the last look succeeded."""
+    trouble_since: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        return plan_name(self.arn)
+
+    @property
+    def capacity_key(self) -> Capacity:
+        return Capacity.of_plan(self.instance_type, self.name)
+
+    @property
+    def instance_hours(self) -> Fraction:
+        """Hours of its instances in all its windows."""
+        seconds = sum(window.instances * ((window.end - window.begin) // _SECOND) for window in self.windows)
+        return Fraction(seconds, 3600)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChange:
+    """The instances of a plan from an instant on."""
+
+    at: datetime
+    capacity: Capacity
+    count: int
+
+
+def capacity_at(plan: PlanSeen, drain: timedelta, now: datetime) -> int:
+    """Return how many of its instances jobs may use at an instant."""
+    if plan.status not in USABLE:
+        return 0
+    bought = sum(window.instances for window in plan.windows if window.is_open(now, drain=drain))
+    return max(min(bought, plan.total) - plan.unhealthy - plan.unseen, 0)
+
+
+def changes_of(plan: PlanSeen, drain: timedelta, *, now: datetime, until: datetime) -> Iterator[PlanChange]:
+    """Yield the changes of its capacity after ``now``, in order."""
+    instants = {at for window in plan.windows for at in (window.begin, window.closing(drain))}
+    before = capacity_at(plan, drain, now)
+    for at in sorted(instants):
+        if now < at < until:
+            count = capacity_at(plan, drain, at)
+            if count != before:
+                yield PlanChange(at=at, capacity=plan.capacity_key, count=count)
+            before = count
+
+
+def window_at(plan: PlanSeen, now: datetime) -> Window | None:
+    """Return the window that an instant lies in, its last half hour included; None if it lies in none."""
+    return next((window for window in plan.windows if window.begin <= now < window.end), None)
+
+
+def next_window(plan: PlanSeen, now: datetime) -> Window | None:
+    later = (window for window in plan.windows if window.begin > now and window.status in USABLE)
+    return min(later, key=lambda window: window.begin, default=None)
+
+
+def entries_of(
+    plans: Sequence[PlanEntry], seen: Mapping[str, PlanSeen]
+) -> Iterator[tuple[PlanEntry, PlanSeen]]:
+    """Yield the plans of which SageMaker has told something."""
+    for entry in plans:
+        if (known := seen.get(entry.arn)) is not None and known.instance_type:
+            yield entry, known

@@ -1,0 +1,85 @@
+"""Writes what a pool sets itself into a request, and says what that changes."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainmaster.core.errors import FieldError
+from trainmaster.core.policy.pool_overrides import Overrides
+from trainmaster.core.request.options import ALTERNATIVES
+from trainmaster.core.request.request_shapes import SHAPES
+from trainmaster.core.submission.request_places import Places
+
+MOST_TAGS: int = SHAPES["TagList"]["max"]
+"""Tags that a request may have beside those that the queue adds at the start."""
+
+
+def with_overrides(body: Mapping[str, Any], overrides: Overrides) -> Mapping[str, Any]:
+    """Return the request as the pool has it; the request itself where the pool sets nothing.
+
+    Args:
+        body: A valid request.
+        overrides: What the pool of its instance types sets.
+    """
+    changed: dict[str, Any] = {}
+    if overrides.role_arn is not None:
+        changed["RoleArn"] = overrides.role_arn
+    if overrides.subnets:
+        changed["VpcConfig"] = {
+            "SecurityGroupIds": list(overrides.security_group_ids),
+            "Subnets": list(overrides.subnets),
+        }
+    if overrides.tags:
+        # In their places, so that messages about other tags name the indices of the request as it was sent.
+        tags = {**_tags(body), **overrides.tags}
+        changed["Tags"] = [{"Key": name, "Value": value} for name, value in tags.items()]
+    return {**body, **changed} if changed else body
+
+
+def fields_set_by_pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the fields in which the two requests differ, such as ``RoleArn`` and ``Tags.owner``."""
+    fields = [name for name in ("RoleArn", "VpcConfig") if before.get(name) != after.get(name)]
+    tags_before, tags_after = _tags(before), _tags(after)
+    fields += [f"Tags.{name}" for name, value in tags_after.items() if tags_before.get(name) != value]
+    return tuple(fields)
+
+
+def override_warnings(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, pool: str
+) -> Iterator[FieldError]:
+    """Yield what the pool changes, for the answer to a submission and to its dry run."""
+    tags = _tags(after)
+    for name in fields_set_by_pool(before, after):
+        written = tags[name.removeprefix("Tags.")] if name.startswith("Tags.") else _shown(after[name])
+        yield FieldError(
+            field=name,
+            message=f"is set by pool {pool}: {written}",
+            hint="nothing to do; pools[].overrides of the policy says so",
+        )
+
+
+def override_violations(places: Places, overrides: Overrides) -> Iterator[FieldError]:
+    """Yield what a request asks for that the pool's own fields leave no room for.
+
+    Args:
+        places: The request with the pool's fields in it.
+        overrides: What the pool sets.
+    """
+    shapes = places.ask.shapes if overrides.subnets else ()
+    for subnet in sorted({shape.subnet for shape in shapes if shape.subnet} - set(overrides.subnets)):
+        allowed = ", ".join(overrides.subnets)
+        message = f"names {subnet}, but the pool's jobs run in {allowed}"
+        yield FieldError(field=places.tag(ALTERNATIVES), message=message, hint=f"write {allowed}")
+    count = len(places.body.get("Tags", []))
+    if count > MOST_TAGS:
+        message = f"are {count} with those that the pool adds, and SageMaker leaves room for {MOST_TAGS}"
+        yield FieldError(field="Tags", message=message, hint=f"leave out {count - MOST_TAGS}")
+
+
+def _tags(body: Mapping[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in body.get("Tags", [])}
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401  a role, or the two lists of a VpcConfig
+    if isinstance(value, str):
+        return value
+    return "; ".join(f"{name} {', '.join(ids)}" for name, ids in sorted(value.items()))
