@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -11,13 +11,16 @@ from trainmaster.core.history.past_records import CapacityChange
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
-from trainmaster.core.policy.calendar_changes import capacity_changes
-from trainmaster.core.policy.reservation import overbooked, with_reserved
+from trainmaster.core.policy.pool_changes import (
+    AHEAD,
+    BEFORE,
+    changes_of,
+    changes_with_time,
+    hour_of,
+    pool_at,
+)
+from trainmaster.core.policy.reservation import overbooked
 
-AHEAD = timedelta(days=32)
-"""Time ahead in which changes are known: longer than SageMaker's longest MaxRuntimeInSeconds."""
-BEFORE = timedelta(days=1)
-"""Time for which a lowering stops what runs above it; older ones have done so, or wait for ends."""
 NOTED = timedelta(minutes=5)
 """Time in which a change is recorded, by each run of ``reconcile``: one of them may fail."""
 MOST_CHANGES = 400
@@ -34,11 +37,11 @@ def at_instant(policy: Policy, now: datetime) -> Policy:
     Raises:
         PolicyViolationError: A calendar names a time zone that there is not, or changes too often.
     """
-    if not any(_changes_with_time(pool) for pool in policy.pools):
+    if not any(changes_with_time(pool) for pool in policy.pools):
         return policy
     errors: list[FieldError] = []
     pools = tuple(
-        _pool_at(pool, f"pools[{number}].calendar", now, errors) if _changes_with_time(pool) else pool
+        _pool_at(pool, f"pools[{number}].calendar", now, errors) if changes_with_time(pool) else pool
         for number, pool in enumerate(policy.pools)
     )
     if errors:
@@ -73,7 +76,7 @@ def _reserved_times(pool: PoolPolicy, now: datetime) -> Iterator[tuple[CapacityF
     while to_come := [reservation for reservation in pool.reservations if reservation.to > since]:
         since = max(since, min(reservation.from_ for reservation in to_come))
         until = min(since + AHEAD, max(reservation.to for reservation in to_come))
-        yield _changes(pool, since=since, until=until)
+        yield changes_of(pool, since=since, until=until, zone_of=ZoneInfo)
         since = until
 
 
@@ -106,26 +109,12 @@ def _pool_at(pool: PoolPolicy, field: str, now: datetime, errors: list[FieldErro
         message = f"changes the capacity {len(changes)} times in {AHEAD.days} days"
         errors.append(FieldError(field=field, message=message, hint=f"write at most {MOST_CHANGES} changes"))
         return pool
-    ahead = tuple(change for change in changes if change.at > now)
-    in_force = [change for change in changes if change.at <= now][-1]
-    return replace(pool, ahead=ahead).since(in_force)
-
-
-def _changes_with_time(pool: PoolPolicy) -> bool:
-    return bool(pool.calendar or pool.reservations)
+    return pool_at(pool, changes, now)
 
 
 def _changes_around(pool: PoolPolicy, now: datetime) -> tuple[CapacityFrom, ...]:
-    # From full hours on, so that all functions find the same within an hour.
-    hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    return _changes(pool, since=hour - BEFORE, until=hour + AHEAD)
-
-
-def _changes(pool: PoolPolicy, *, since: datetime, until: datetime) -> tuple[CapacityFrom, ...]:
-    by_calendar = capacity_changes(
-        pool.base or pool.capacity, pool.calendar, since=since, until=until, zone_of=ZoneInfo
-    )
-    return with_reserved(by_calendar, pool.reservations, until=until)
+    hour = hour_of(now)
+    return changes_of(pool, since=hour - BEFORE, until=hour + AHEAD, zone_of=ZoneInfo)
 
 
 def _unknown_zones(pool: PoolPolicy, field: str) -> Iterator[FieldError]:

@@ -82,11 +82,11 @@ class _Over:
                 _less(counts, job.vector)
             else:
                 reserved.use(job.team, job.vector)
-        for kept in snapshot.warm_pools:
-            if is_leaving(kept, now=now):
-                _less(counts, kept.vector)
+        for warm_pool in snapshot.warm_pools:
+            if is_leaving(warm_pool, now=now):
+                _less(counts, warm_pool.vector)
             else:
-                reserved.use(kept.team, kept.vector)
+                reserved.use(warm_pool.team, warm_pool.vector)
         kept = reserved.kept_from(None)
         _less(counts, kept, times=-1)
         # Where the calendar does not drain, what is above stays unless a team lacks what it has reserved.
