@@ -118,3 +118,31 @@ def test_a_crash_at_the_stop_is_made_good_by_the_next_pass(busy: World, phase: s
     assert busy.states("low", "high") == ["preempting", "running"]
     ends(busy, "low", "Stopped")
     assert busy.job("low").state is JobState.PREEMPTED
+
+
+def test_a_dry_run_says_what_changes_when_and_whom_it_would_stop(busy: World) -> None:
+    longer = AT_ONE | {"instances": {A: 2}}
+    calendar = [{"every": "Sat 08:00-10:00", "capacity": {A: 0}}]
+    answer = busy.api("PUT", "/policy", document(longer, calendar=calendar), query={"dry_run": "true"})
+    assert answer["status"] == 200
+    assert [(view["at"], view["stops"]) for view in answer["by_the_clock"]] == [
+        ("2026-11-02T13:00:00.000Z", ["low", "high"]),
+        ("2026-11-02T15:00:00.000Z", []),
+        ("2026-11-07T08:00:00.000Z", []),
+        ("2026-11-07T10:00:00.000Z", []),
+    ]
+    first, *_, lowered, _ = answer["by_the_clock"]
+    assert (first["pool"], first["begins"], first["capacity"]) == ("main", ["demo-day"], {})
+    assert lowered["message"] == "Sat 2026-11-07 08:00 UTC: ml.a.xlarge 2 -> 0"
+    assert busy.api("GET", "/policy")["policy"]["pools"][0]["reservations"] == [AT_ONE], "nothing is put"
+    plain = busy.api("PUT", "/policy", document(), query={"dry_run": "true"})
+    assert "by_the_clock" not in plain
+
+
+def test_Q7_a_put_of_more_than_there_is_changes_nothing(busy: World) -> None:
+    answer = busy.api("PUT", "/policy", document(AT_ONE | {"instances": {A: 3}}))
+    assert answer["status"] == 422
+    (error,) = answer["errors"]
+    assert error["field"] == f"pools[0].reservations[0].instances.{A}"
+    assert "from 2026-11-02T13:00Z to 2026-11-02T15:00Z" in error["message"]
+    assert busy.api("GET", "/policy")["policy"]["pools"][0]["reservations"] == [AT_ONE]

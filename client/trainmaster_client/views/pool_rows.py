@@ -41,6 +41,8 @@ class PoolRow:
     gauges: tuple[Gauge, ...]
     calendar: tuple[str, ...]
     """Changes of its capacity by its calendar in the next days, in order."""
+    reservations: tuple[str, ...]
+    """Reservations that hold or begin in the next days, the first to begin first."""
     teams: tuple[str, ...]
     warm: tuple[str, ...]
     """Its warm pools."""
@@ -91,6 +93,7 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
             f"from {datetime.fromisoformat(change['at']):%Y-%m-%d %H:%M} UTC on {_counts(change['capacity'])}"
             for change in pool.get("calendar") or ()
         ),
+        reservations=tuple(_reservation_text(each) for each in pool.get("reservations") or ()),
         teams=tuple(_team_text(team, rules) for team in pool.get("teams") or ()),
         warm=tuple(
             f"{int(warm['instances'])}x {printable(warm['instance_type'])} {_until(warm['expires_at'], now)}"
@@ -98,6 +101,14 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
         ),
         warnings=tuple(_warnings(pool, now)),
         facts=tuple(_facts(pool, end)),
+    )
+
+
+def _reservation_text(reservation: Part) -> str:
+    begin, end = (f"{datetime.fromisoformat(reservation[key]):%Y-%m-%d %H:%M} UTC" for key in ("from", "to"))
+    return (
+        f"reservation {printable(reservation['name'])}, {begin} to {end}:"
+        f" {_counts(reservation['instances'])} for team {printable(reservation['team'])} alone"
     )
 
 

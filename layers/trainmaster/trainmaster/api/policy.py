@@ -11,7 +11,7 @@ from http import HTTPStatus
 from trainmaster.api.policy_trial import try_policy
 from trainmaster.api.policy_warnings import alarm_warnings, price_warnings, unwatched_warning
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
-from trainmaster.api.views import policy_view
+from trainmaster.api.views import View, policy_view
 from trainmaster.core.errors import (
     FieldError,
     NotFoundError,
@@ -175,7 +175,9 @@ def _tried(context: RequestContext, policy: Policy) -> Answer:
     refuse_strandings(context.policy, policy, context.outside.reader)
     next_one = context.stored.followed_by(policy.source, None)
     trial = try_policy(context, policy)
-    outcome = {"changes": list(trial.changes), "truncated": trial.is_truncated}
+    outcome: View = {"changes": list(trial.changes), "truncated": trial.is_truncated}
+    if trial.by_the_clock:  # older clients know no such key
+        outcome["by_the_clock"] = list(trial.by_the_clock)
     return Answer(status=HTTPStatus.OK, body=policy_view(next_one, _of_a_put(context, policy)) | outcome)
 
 
