@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -16,24 +16,32 @@ from trainmaster_client.advice.ranking import By, Recommendation, ranked, recomm
 from trainmaster_client.advice.shapes import Source, read_shapes
 from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
 from trainmaster_client.api import Document, field_problem
+from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_session, connect
+from trainmaster_client.cli.plan_advice import PlanOptions, advise_plans
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
-from trainmaster_client.cli.submit import NOT_VALID, AsTeam, RequestFile, parse_request
-from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.cli.submit import NOT_VALID, AsTeam, OptionalRequestFile, parse_request
+from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import likely_start
 
-Shapes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        metavar="TYPE=COUNT[:spot][@SUBNET]",
-        help="Compare this shape too, as in ml.g5.xlarge=4:spot. May be given several times.",
-    ),
-]
-SortKey = Annotated[
-    By, typer.Option("--by", help="What matters: an early start, a low cost, few interruptions.")
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeOptions:
+    """Options of the comparison of shapes."""
+
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE=COUNT[:spot][@SUBNET]",
+            help="Compare this shape too, as in ml.g5.xlarge=4:spot. May be given several times.",
+        ),
+    ] = None
+    by: Annotated[By, typer.Option(help="What matters: an early start, a low cost, few interruptions.")] = (
+        By.START
+    )
+    team: AsTeam = None
+
 
 _SOURCES = {
     Source.REQUEST: "as the request has it",
@@ -43,21 +51,31 @@ _SOURCES = {
 }
 
 
+@with_options
 def advise(
-    file: RequestFile,
+    file: OptionalRequestFile = None,
     *,
-    shape: Shapes = None,
-    by: SortKey = By.START,
-    team: AsTeam = None,
+    compared: ShapeOptions,
+    plan: PlanOptions,
     as_json_: JsonFlag = False,
 ) -> None:
-    """Compare the shapes that a job could run in; nothing is stored."""
+    """Compare the shapes that a job could run in, or the training plans that AWS sells; nothing is stored."""
+    plan.check()
+    if plan.plans:
+        if file is not None:
+            raise InvalidArgumentError("--plans is about the whole queue.", hint="Leave FILE out.")
+        advise_plans(plan, as_json=as_json_)
+        return
+    if file is None:
+        raise InvalidArgumentError(
+            "FILE is missing.", hint="Give a CreateTrainingJob request, or --plans for training plans."
+        )
     request = parse_request(file.read(), source=file.name)
-    extra = [read_shape for text in shape or () for read_shape in read_shapes(text, where="--shape")]
+    extra = [shape for text in compared.shape or () for shape in read_shapes(text, where="--shape")]
     with _progress() as report:
         api = connect(quiet=True)
-        assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=team)
-        order, best, tried = _advice(assessor, extra, by)
+        assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=compared.team)
+        order, best, tried = _advice(assessor, extra, compared.by)
     if as_json_:
         print_json(as_json(order, best, tried))
     else:

@@ -18,7 +18,7 @@ _BLOCKS = frozenset({"", ReasonCode.AHEAD, ReasonCode.CAPACITY, ReasonCode.RESER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFacts:
-    """What the reasons of single jobs depend on: the queue ahead of them, and what is free in their pools."""
+    """The queue ahead of jobs and the free instances of their pools, on which their reasons depend."""
 
     first_in_turn: Mapping[str, JobView]
     """The first job of each pool that keeps others waiting."""
@@ -78,7 +78,8 @@ def _missing(job: JobView, free: Mapping[str, Mapping[str, int]] | None) -> str:
     """Say how many of its instances are missing, where the pool's free ones are known."""
     if free is None:
         return WAITS_FOR[ReasonCode.CAPACITY]
-    there = free.get("spot" if job.is_spot else "on-demand") or {}
+    kind = "spot" if job.is_spot else "plan" if job.is_on_plan else "on-demand"
+    there = free.get(kind) or {}
     missing = sum(max(count - there.get(kind, 0), 0) for kind, count in job.instances_by_type.items())
     return f"waits for {missing} of {job.instance_count}" if missing else WAITS_FOR[ReasonCode.CAPACITY]
 

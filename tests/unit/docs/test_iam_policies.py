@@ -233,6 +233,12 @@ def test_metrics_of_jobs_and_advice_on_spot_are_there_too(action: str) -> None:
     assert allows(FILES["admin"], action, "*")
 
 
+def test_an_admin_alone_looks_for_training_plans_and_nobody_buys_one() -> None:
+    assert allows(FILES["admin"], "sagemaker:SearchTrainingPlanOfferings", "*")
+    assert not allows(FILES["user"], "sagemaker:SearchTrainingPlanOfferings", "*")
+    assert not any(allows(FILES[name], "sagemaker:CreateTrainingPlan", "*") for name in ("user", "admin"))
+
+
 def test_a_user_reads_no_other_parameter_and_no_other_log() -> None:
     assert not may([FILES["user"]], "ssm", "GetParameter", {"Name": "/trainmaster/api-url-2"})
     group = {"logGroupName": "/aws/lambda/trainmaster-api", "logStreamName": "x"}

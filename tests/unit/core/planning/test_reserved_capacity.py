@@ -260,10 +260,15 @@ def test_warm_pools_of_others_go_first_and_the_teams_stay() -> None:
     kept = warm("w")
     theirs = snapshot(runs("o", OTHERS), warm_pools=(replace(kept, team=OTHERS),), warm=of(1))
     actions = plan(theirs, rules, now=NOON).actions
-    assert [type(action) for action in actions] == [ReleaseWarm]
+    assert [action.because for action in actions if isinstance(action, ReleaseWarm)] == [
+        "reservation demo-day keeps ml.a.xlarge=1 for team vision until 2026-11-02 20:00 UTC"
+    ]
     own = snapshot(runs("o", OTHERS), warm_pools=(replace(kept, team=VISION),), warm=of(1))
     assert drains(own, rules) == []
-    assert not any(isinstance(action, ReleaseWarm) for action in plan(own, rules, now=NOON).actions)
+    released = [action for action in plan(own, rules, now=NOON).actions if isinstance(action, ReleaseWarm)]
+    assert not any("reservation" in action.because for action in released), (
+        "whether it is kept is another rule's"
+    )
 
 
 def test_who_runs_above_a_lowering_that_waits_is_stopped_only_for_the_team() -> None:
@@ -311,6 +316,15 @@ def test_beside_what_is_reserved_later_others_start_as_ever() -> None:
     assert list(starts(snapshot(*jobs), rules)) == ["a"], "one of three is left then"
     teams = snapshot(runs("v", VISION, has_checkpoint=False, n=1), *jobs)
     assert list(starts(teams, rules)) == ["a"], "the team's job is on one of those that it has reserved"
+
+
+def test_a_type_that_is_not_lowered_is_not_judged_by_what_is_reserved_of_it() -> None:
+    kept = reservation(1, instances={B: 1}, end=99)
+    rules = reserved(pool(2, b=2), kept)
+    lowering = CapacityFrom(at=NOON + hours(6), capacity={A: 0, B: 2}, reserved=reserved_at([kept], NOON))
+    rules = replace(rules, ahead=(lowering, *rules.ahead))
+    long = of_team("o", OTHERS, shapes=_on(B), runs_at_most=hours(9))
+    assert list(starts(snapshot(long), rules)) == ["o"]
 
 
 def test_a_reservation_that_goes_on_is_no_lowering() -> None:

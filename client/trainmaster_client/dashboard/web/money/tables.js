@@ -39,7 +39,9 @@ export function groupsTable({ groups, groupBy, label, most = ROWS_AT_ONCE, showM
   const sorted = [...groups].sort((one, other) =>
     groupBy === "day" ? String(other.key).localeCompare(String(one.key)) : (other.usd ?? Infinity) - (one.usd ?? Infinity));
   const shown = sorted.slice(0, most);
-  const causes = causesOf(groups.find((one) => one.by)).filter((one) => one.name !== "productive");
+  const all = groups.map((group) => causesOf(group));
+  const isThere = ({ name }) => all.some((own) => own.some((one) => one.name === name && one.share > 0));
+  const causes = causesOf(groups.find((one) => one.by)).filter((one) => one.name !== "productive" && isThere(one));
   const rows = shown.map((one) => groupRow(one, causes));
   const rest = sorted.length - shown.length;
   return [
@@ -92,7 +94,7 @@ export function sharesTable(pool, { halfLife, teams }) {
 }
 
 export function causeLegend(total) {
-  const parts = causesOf(total).map(({ name, label, share, usd: amount }) =>
+  const parts = causesOf(total).filter((one) => one.share > 0).map(({ name, label, share, usd: amount }) =>
     h("li", {}, h("i", { class: `swatch cause-${name}`, "aria-hidden": "true" }), `${label} ${usd(amount)} (${percent(share, 1)})`));
   return h("ul", { class: "causes", "aria-label": "What it was spent on" }, parts);
 }

@@ -46,6 +46,7 @@ def array_item(array: Array) -> dict[str, Any]:
         "unexpanded": bits_bytes(array.unexpanded),
         "ver": array.ver,
         "stop_after": array.stop_after_failures,
+        "first_numbering": None if array.first_numbering is None else encode(array.first_numbering),
         **_changing(array),
     }
     return {name: content for name, content in item.items() if content is not None}
@@ -197,7 +198,7 @@ def _step(before: Array, after: Array, writes: Writes) -> Update:
         add_bits(update, prefix, wanted & ~known)
     if after.ended_at is not None and before.ended_at is None:
         update.put["ttl"] = writes.retention.of_final(after.ended_at)
-        # Whoever waits for the array reads it on condition that it has not ended, or is told by its message.
+        # A dependent is stored on condition that the array has not ended; later ends release it by a message.
         had = ("#n = :v", True) if before.template.has_dependents else ("attribute_not_exists(#n)", None)
         update.conditions.append((had[0], rows.HAS_DEPENDENTS, had[1]))
     return update

@@ -31,7 +31,7 @@ class ReasonCode(StrEnum):
     """The calendar has lowered the capacity, or will, or another team has reserved it; also of an attempt
     that is stopped for that, and comes back."""
     ARRAY_LIMIT = "array-limit"
-    """As many tasks of its array run as may at once."""
+    """The tasks of its array that run are as many as may at once."""
     RECOUNT = "recount"
     """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"
@@ -54,7 +54,7 @@ class ReasonCode(StrEnum):
     # why a job is over
     COMPLETED = "completed"
     FAILED = "failed"
-    """Of an array: at least one of its tasks did not complete."""
+    """The job failed; at an array, at least one of its tasks did not complete."""
     STOPPED_BY_USER = "stopped-by-user"
     STOPPED_OUTSIDE = "stopped-outside"
     """Its stop was requested neither by us nor through us."""

@@ -1,6 +1,6 @@
 """Head of the queue: the first job to wait for each type, which no other may delay and reasons name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,8 @@ from trainmaster.core.planning.snapshot import WaitingJob
 class QueueFront:
     kept: ReservedCapacity
     """Instances kept for teams: their jobs queue for them among themselves."""
+    backfills: bool
+    """Whether any job may pass another that waits for the same types."""
     reserved: dict[Capacity, BackfillReservation] = field(default_factory=dict)
     """The first job that waits for a type."""
     of_team: dict[str, dict[Capacity, BackfillReservation]] = field(default_factory=dict)
@@ -41,10 +43,13 @@ class QueueFront:
         return tuple(by_id.values())
 
     def admits(
-        self, job: WaitingJob, vector: Vector, ahead: Iterable[BackfillReservation], *, ends_by: datetime
+        self, job: WaitingJob, vector: Vector, ahead: Sequence[BackfillReservation], *, ends_by: datetime
     ) -> bool:
         """Tell whether a job that starts now delays none of the reservations ahead."""
-        return all(first.admits(self._takes(job, vector, first), ends_by=ends_by) for first in ahead)
+        return not ahead or (
+            self.backfills
+            and all(first.admits(self._takes(job, vector, first), ends_by=ends_by) for first in ahead)
+        )
 
     def passes(
         self, job: WaitingJob, vector: Vector, ahead: Iterable[BackfillReservation], *, ends_by: datetime

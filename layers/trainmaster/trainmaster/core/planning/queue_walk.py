@@ -17,6 +17,7 @@ from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
+from trainmaster.core.planning.plan_shapes import reservable, with_plans
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.queue_front import QueueFront
@@ -64,9 +65,9 @@ class QueueWalk:
             budgets=Budgets(snapshot=snapshot, now=now),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
-            ahead=CapacityAhead.of(pool, snapshot.running),
+            ahead=CapacityAhead.of(pool, snapshot.running, now=now),
             throttles=Throttles.of(snapshot),
-            front=QueueFront(kept=capacity.free.reserved),
+            front=QueueFront(kept=capacity.free.reserved, backfills=pool.order.backfill),
         )
 
     def consider(self, job: WaitingJob) -> None:
@@ -132,6 +133,7 @@ class QueueWalk:
 
     def _choices(self, job: WaitingJob) -> tuple[Shape, ...]:
         shapes = self.budgets.shapes(job, self.capacity.capacity) if self.snapshot.budgets else job.shapes
+        shapes = with_plans(job, shapes, self.pool)
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
         possible = (shape for shape in shapes if self._refusal(job, shape) is None)
@@ -141,9 +143,10 @@ class QueueWalk:
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Return a reason that waiting for capacity would not change."""
         if not fits(shape.vector, whole := self.capacity.whole_for(job.team)):
-            return self.ahead.too_big(job, shape.vector, whole, now=self.now)
+            return self.ahead.too_big(job, shape.vector, whole)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
-        quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
+        is_counted = bool(self.quotas.quotas) and not shape.is_on_plan
+        quota = self.quotas.refusal(job, shape.vector) if is_counted else None
         refusal = budget or limited(job, shape, self.capacity) or quota
         return refusal or self.ahead.refusal(job, shape, frees_by=self._frees_by)
 
@@ -159,7 +162,7 @@ class QueueWalk:
             return False
         ahead = () if job.name in self.capacity.holds else self.front.ahead(job, shape.vector)
         until = self._frees_by(job, shape)
-        if not self._admitted(job, shape, ahead):
+        if not self.front.admits(job, shape.vector, ahead, ends_by=until):
             return False
         self.front.passes(job, shape.vector, ahead, ends_by=until)
         charge = self.budgets.charge(job, shape)
@@ -171,12 +174,6 @@ class QueueWalk:
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
-
-    def _admitted(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
-        return not ahead or (
-            self.pool.order.backfill
-            and self.front.admits(job, shape.vector, ahead, ends_by=self._frees_by(job, shape))
-        )
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
@@ -201,7 +198,7 @@ class QueueWalk:
     def _makes_room(self, job: WaitingJob, shape: Shape) -> bool:
         """Give up warm pools first, then stop running jobs; neither if that is not enough."""
         ahead = self.front.ahead(job, shape.vector)
-        if not self._admitted(job, shape, ahead):
+        if not self.front.admits(job, shape.vector, ahead, ends_by=self._frees_by(job, shape)):
             return self._preempts(job, shape, ahead)
         coming = fits(shape.vector, self.capacity.soon.of(job.team))
         released = self.capacity.release_for(shape.vector, self.capacity.free.of(job.team))
@@ -258,7 +255,7 @@ class QueueWalk:
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             ends_by = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=ends_by)
-        elif kept := self.ahead.kept(job, vector, self.capacity.free, now=self.now):
+        elif kept := self.ahead.kept(job, vector, self.capacity.free):
             self.reasons[job.name] = kept
         elif futile is not None:
             self.reasons[job.name] = wait_reasons.with_wait(wait_reasons.short(vector, free), futile)
@@ -278,14 +275,17 @@ class QueueWalk:
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep the job's place: the first to wait for a type has it reserved."""
+        shapes = reservable(shapes)
         if not all(self.front.is_reserved(job, shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm(job.team)
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends.of(job.team), now=self.now))
 
     @cached_property
     def answered(self) -> SameAnswers:
-        asks_no_price = self.preemptions.asks_no_price
-        return SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
+        answers = SameAnswers(
+            snapshot=self.snapshot, quotas=self.quotas, asks_no_price=self.preemptions.asks_no_price
+        )
+        return replace(answers, are_kept=not self.pool.plans)
 
     @cached_property
     def preemptions(self) -> Preemptions:

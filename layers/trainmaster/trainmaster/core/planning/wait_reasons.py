@@ -12,7 +12,6 @@ from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob, WarmPool, known_as
-from trainmaster.core.policy.reservation import Reservation
 
 MOST_NAMED = 10
 """Most victims that a reason names, as it is kept in the job's row."""
@@ -99,51 +98,36 @@ def lower_until(vector: Vector, capacity: Vector, *, until: datetime) -> Reason:
     return Reason(code=ReasonCode.WINDOW, message=message)
 
 
+def no_window(vector: Vector, *, opens: datetime | None) -> Reason:
+    """Say that a training plan has too few instances now, and when it has more."""
+    (plan,) = vector
+    when = "none is known to come" if opens is None else f"the next begins at {minute_text(opens)}"
+    which = f"training plan {plan.plan}" if plan.plan else "a training plan"
+    message = f"needs {vector_text(vector)} of {which}, which is not open for so many; {when}"
+    return Reason(code=ReasonCode.WINDOW, message=message)
+
+
+def past_window(vector: Vector, *, until: datetime, closes: datetime) -> Reason:
+    """Say that it would fit on a training plan now, but may run beyond the closing of its window."""
+    (plan,) = vector
+    message = (
+        f"needs {vector_text(vector)} and may run until {minute_text(until)}, but training plan {plan.plan}"
+        f" closes at {minute_text(closes)}: before that it starts there only with checkpoints and time to use"
+        " them, or with a shorter MaxRuntimeInSeconds"
+    )
+    return Reason(code=ReasonCode.WINDOW, message=message)
+
+
+def closed_text(plan: Capacity, *, ends: datetime | None, left: int) -> str:
+    """Say why a job on a training plan is stopped; ``ends`` None: not because its window closes."""
+    if ends is None:
+        return f"training plan {plan.plan} has {left} instances left"
+    return f"training plan {plan.plan} closes: SageMaker ends its instances from {minute_text(ends)} on"
+
+
 def lowered_text(there: Vector) -> str:
     """Say why a running job is stopped for the calendar."""
     return f"the calendar lowered the pool to {vector_text(there)}"
-
-
-def past_begin(vector: Vector, *, until: datetime, reservation: Reservation) -> Reason:
-    """Say that it would fit now, but may hold on to its instances when they are another team's."""
-    (capacity,) = vector
-    message = (
-        f"needs {vector_text(vector)} and may run until {minute_text(until)}; from"
-        f" {minute_text(reservation.from_)} on {_keeps(reservation, [capacity])}: before that it starts only"
-        " with checkpoints or a shorter MaxRuntimeInSeconds"
-    )
-    return Reason(code=ReasonCode.WINDOW, message=message)
-
-
-def kept_for_team(vector: Vector, have: Mapping[Capacity, int], *, reservation: Reservation) -> Reason:
-    """Say that a reservation of another team leaves too few instances, and until when.
-
-    Args:
-        vector: Instances that the job needs.
-        have: Instances that are left for its team.
-        reservation: The last to end of those that keep them.
-    """
-    left = {capacity: max(have.get(capacity, 0), 0) for capacity in vector}
-    message = f"needs {vector_text(vector)}, free {vector_text(left)}: {_keeps(reservation, vector)}"
-    return Reason(code=ReasonCode.WINDOW, message=message)
-
-
-def reserved_text(reservation: Reservation, vector: Vector) -> str:
-    """Say why a running job is stopped for a reservation of another team."""
-    return _keeps(reservation, vector)
-
-
-def _keeps(reservation: Reservation, capacities: Iterable[Capacity]) -> str:
-    """Name what a reservation keeps of these types, for whom and until when."""
-    kept = {
-        capacity: reservation.instances[capacity.instance_type]
-        for capacity in capacities
-        if capacity.is_on_demand and capacity.instance_type in reservation.instances
-    }
-    return (
-        f"reservation {reservation.name} keeps {vector_text(kept)} for team {reservation.team}"
-        f" until {minute_text(reservation.to)}"
-    )
 
 
 def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Reason:

@@ -1,7 +1,7 @@
 """Options that users set in tags, because tags are what plain SDK code can set."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -21,6 +21,8 @@ PREEMPTIBLE = "trainmaster:preemptible"
 RETRIES = "trainmaster:retries"
 ON_OOM = "trainmaster:on_oom"
 ALTERNATIVES = "trainmaster:alternatives"
+ANY_SUBNET = "any"
+"""Stands in a shape of that tag for each subnet of the request."""
 AFTER = "trainmaster:after"
 AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 """Tags whose conditions count together: the value of one tag has 256 characters at most."""
@@ -33,13 +35,14 @@ DEFAULT_PRIORITY = 0
 MAX_RETRIES = 5
 
 _ALTERNATIVE = re.compile(
-    r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+))?"
+    r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+|any))?"
 )
 
 # Source: SageMaker API reference, TrainingJobName.
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
 _CONDITION_HINT = "write [TYPE:]JOB with one space between two, e.g. afterok:prepare afterany:clean-up"
 
+_SLURM_TASK = re.compile(r"(?P<array>[a-zA-Z0-9-]+)_(?P<index>[0-9]+)$")
 _OUR_PREFIX = re.compile(r"^trainmaster[\s:./_-]*")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
@@ -66,6 +69,15 @@ class Alternative:
     capacity: Capacity
     count: int
     subnet: str | None
+    """The one subnet of it; ``ANY_SUBNET``: each of the request's in turn; None: all of them at once."""
+
+    def subnets(self, of_request: Sequence[str]) -> tuple[str | None, ...]:
+        """Return the subnets of the shapes that it stands for.
+
+        Args:
+            of_request: Subnets of the request's VpcConfig; without any the network is SageMaker's.
+        """
+        return tuple(of_request) or (None,) if self.subnet == ANY_SUBNET else (self.subnet,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +171,7 @@ def _alternative(text: str) -> Alternative:
     if match is None:
         raise BadOptionError(
             "is not a list of shapes",
-            "write type=count, then :spot and @subnet-id if wanted, with one space between two shapes:"
+            "write type=count, then :spot and @subnet-id or @any if wanted, one space between two shapes:"
             " ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1",
         )
     capacity_type = CapacityType.SPOT if match["spot"] else CapacityType.ON_DEMAND
@@ -177,7 +189,7 @@ def _condition(text: str) -> WantedCondition:
     written, colon, job = text.rpartition(":")
     kind = ConditionKind.AFTER_OK if not colon else _condition_kind(written)
     if _JOB_NAME.fullmatch(job) is None:
-        raise BadOptionError(f"has {quoted(text)}, which names no job", _CONDITION_HINT)
+        raise BadOptionError(f"has {quoted(text)}, which names no job", _hint_for(text))
     return WantedCondition(kind=kind, job=job)
 
 
@@ -188,9 +200,17 @@ def _condition_kind(written: str) -> ConditionKind:
         near = get_close_matches(written.lower(), list(ConditionKind), n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(ConditionKind)
-        raise BadOptionError(
-            f"has {quoted(written)}, which is not a type of condition", f"{meant}use one of {known}"
-        ) from error
+        several = written.partition(":")[0] in set(ConditionKind) and ":" in written
+        hint = _hint_for(written) if several or "," in written else f"{meant}use one of {known}"
+        raise BadOptionError(f"has {quoted(written)}, which is not a type of condition", hint) from error
+
+
+def _hint_for(text: str) -> str:
+    """Say how Slurm's lists and task names are written here."""
+    task = _SLURM_TASK.search(text)
+    if task is not None:
+        return f"write task {task['index']} of an array as {task['array']}-{task['index']}"
+    return _CONDITION_HINT
 
 
 def _after_failed(text: str) -> bool:
