@@ -97,6 +97,18 @@ def test_the_pools_show_what_is_reserved_and_the_calendar_only_capacities(busy: 
         }
     ]
     assert "calendar" not in pool
+    window = {"from": "2026-11-02T11:00:00Z", "to": "2026-11-02T12:00:00Z"}
+    assert busy.api("GET", "/timeline", query=window)["ahead"] == [
+        {
+            "at": "2026-11-02T13:00:00.000Z",
+            "pool": "main",
+            "capacity": {A: 2},
+            "reserved": {"blue": {A: 1}},
+        },
+        {"at": "2026-11-02T15:00:00.000Z", "pool": "main", "capacity": {A: 2}, "reserved": {}},
+    ]
+    past = {"from": "2026-11-02T10:00:00Z", "to": "2026-11-02T11:00:00Z"}
+    assert "ahead" not in busy.api("GET", "/timeline", query=past)
     later(busy, 3)
     (pool,) = busy.api("GET", "/pools")["pools"]
     assert pool["reservations"] == []
