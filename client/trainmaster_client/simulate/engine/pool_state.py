@@ -27,6 +27,7 @@ from trainmaster.core.planning.snapshot import (
 )
 from trainmaster.core.policy import Policy, PoolPolicy
 
+from trainmaster_client.simulate.engine.capacity_over_time import CapacityOverTime
 from trainmaster_client.simulate.engine.past_jobs import PastArray
 from trainmaster_client.simulate.engine.pool_lessons import PoolLessons
 from trainmaster_client.simulate.engine.replayed_arrays import ReplayedArrays
@@ -60,6 +61,8 @@ class PoolState:
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
     """Running jobs as a snapshot has them; None if they have changed since."""
+    over_time: CapacityOverTime | None = None
+    """Changes of ``rules`` by a calendar and reservations; None: there are none."""
     version: int = 0
     """It rises with each change of what a snapshot has."""
 
@@ -68,6 +71,15 @@ class PoolState:
         """Make the state of an empty pool."""
         prices = PriceTable(overrides=policy.prices)
         return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
+
+    def follow(self, now: datetime) -> None:
+        """Take over what the calendar and reservations have changed."""
+        if self.over_time is None or self.over_time.is_as_asked(now):
+            return
+        rules = self.over_time.at(now)
+        if rules != self.rules:
+            self.rules = rules
+            self.version += 1
 
     @property
     def is_quiet(self) -> bool:
@@ -259,4 +271,5 @@ class PoolState:
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),
+            over_time=None if self.over_time is None else self.over_time.fork(),
         )
