@@ -94,6 +94,9 @@ def test_what_the_policy_promises_makes_room_for_a_job_that_cannot_use_it(
     world = new_world({"pools": [pool]}, as_written=True)
     two_jobs_end(world)
     assert warm_rows(world) == ["job1", "job2"], "nobody waits, and a job may come"
+    (shown,) = world.api("GET", "/pools")["pools"]
+    promised = "kept for 10m00s after their job, longer for a waiting job that can use them"
+    assert [warm["because"] for warm in shown["warm_pools"]] == [promised] * 2
     world.submit("wide", ResourceConfig=WIDE)
     world.schedule()
     world.a_minute_passes()
