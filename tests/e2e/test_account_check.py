@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,10 @@ def kind(tmp_path_factory) -> Iterator[Plane]:
         yield running
 
 
-def command(plane: Plane, report: Path, **changes: str) -> subprocess.Popen[str]:
+def command(plane: Plane, report: Path, *more: str, **changes: str) -> subprocess.Popen[str]:
     environment = {**os.environ, **plane.twin.environment(), **changes, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(
-        [*COMMAND, "--json", str(report)],
+        [*COMMAND, "--json", str(report), *more],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -40,10 +41,10 @@ def command(plane: Plane, report: Path, **changes: str) -> subprocess.Popen[str]
     )
 
 
-def checked(plane: Plane, folder: Path, **changes: str) -> tuple[int, dict[str, Any]]:
+def checked(plane: Plane, folder: Path, *more: str, **changes: str) -> tuple[int, dict[str, Any]]:
     """Exit code and report."""
     file = folder / "account-check.json"
-    process = command(plane, file, **changes)
+    process = command(plane, file, *more, **changes)
     printed, _ = process.communicate(timeout=WAIT_SECONDS)
     assert file.exists(), printed
     return process.returncode, json.loads(file.read_text(encoding="utf-8"))
@@ -78,15 +79,20 @@ NOTHING: dict[str, list[Any]] = {"jobs": [], "rules": [], "queues": [], "objects
 def test_in_the_kind_world_everything_agrees_and_nothing_is_left(kind: Plane, tmp_path: Path) -> None:
     kind.control("/quota", {"instance_type": "ml.m5.large", "capacity_type": "on-demand", "instances": 3})
     kind.control("/quota", {"instance_type": "ml.p5.48xlarge", "capacity_type": "on-demand", "instances": 0})
-    code, report = checked(kind, tmp_path)
+    now = datetime.now(UTC)
+    window = {"from": (now - timedelta(hours=1)).isoformat(), "to": (now + timedelta(hours=9)).isoformat()}
+    plan = {"name": "spring", "instance_type": "ml.p5.48xlarge", "instances": 1, "fee_usd": 100}
+    arn = kind.control("/plan", {**plan, "windows": [window]})["arn"]
+    code, report = checked(kind, tmp_path, "--plan", arn)
     checks = by_id(report)
     differing = {name: one["actual"] for name, one in checks.items() if one["ok"] is False}
     assert (code, differing) == (0, {})
     assert {name for name, one in checks.items() if one["ok"] is None} == {
         *("pending-gpu", "pending-spot", "pending-preferences", "gpu-metrics", "gpu-alarm", "pending-end"),
         *("customer-key", "private-api", "user-arn", "embedded-metrics", "operator-alarms", "dead-letters"),
-        "stop-grace",
+        *("stop-grace", "plan-close", "plan-right"),
     }
+    assert "in use: 1" in checks["plan-describe"]["actual"]
     assert "AccountLimitError" in checks["refused-quota-zero"]["actual"]
     assert left(kind) == NOTHING
 

@@ -97,7 +97,9 @@ def event_record(event: Mapping[str, Any], sent_ms: int) -> dict[str, Any]:
     modified = detail.get("LastModifiedTime")
     changed = modified if modified is not None else _epoch_ms(event.get("time"))
     tags = detail.get("Tags")
+    plan = (detail.get("ResourceConfig") or {}).get("TrainingPlanArn")
     return {
+        **({} if plan is None else {"plan": plan}),
         "job": detail.get("TrainingJobName"),
         "status": detail.get("TrainingJobStatus"),
         "secondary": detail.get("SecondaryStatus"),

@@ -9,11 +9,13 @@ from typing import Any
 from trainmaster_client.account_check.accelerated_looks import GpuLook, starve, wait_for_gpu
 from trainmaster_client.account_check.assumed_answers import ANSWERS
 from trainmaster_client.account_check.assumed_courses import COURSES
+from trainmaster_client.account_check.assumed_plans import PLANNED
 from trainmaster_client.account_check.assumed_stack import STACKED
 from trainmaster_client.account_check.event_sink import EventSink, is_awaited
 from trainmaster_client.account_check.facts import UNMET, Fact, Look, Need, Records, Verdict, skipped
 from trainmaster_client.account_check.leftovers import Leftovers
 from trainmaster_client.account_check.looks import Looks
+from trainmaster_client.account_check.plan_looks import PlanLook
 from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
 from trainmaster_client.account_check.trial_jobs import Pace, Trials
 from trainmaster_client.account_check.trial_requests import (
@@ -24,7 +26,7 @@ from trainmaster_client.account_check.trial_requests import (
     refusal_probes,
 )
 
-FACTS: tuple[Fact, ...] = (*ANSWERS, *COURSES, *STACKED)
+FACTS: tuple[Fact, ...] = (*ANSWERS, *COURSES, *STACKED, *PLANNED)
 PER_JOB = 20
 """Default limit of instances per job. Source: AWS General Reference, "Amazon SageMaker AI quotas"."""
 _GPU_SECONDS = 480.0
@@ -38,6 +40,8 @@ class Asked:
     gpu: str | None
     starve: bool
     is_loopback: bool
+    plan: str | None = None
+    """ARN of a training plan with an open window; None leaves its facts out."""
 
 
 def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
@@ -60,6 +64,8 @@ def unmet_needs(options: Asked, *, has_quota: bool) -> set[Need]:
         unmet.add(Need.GPU)
     if not options.starve:
         unmet.add(Need.STARVE)
+    if options.plan is None:
+        unmet.add(Need.PLAN)
     if not has_quota:
         unmet.add(Need.QUOTA_LIST)
     if options.is_loopback:
@@ -166,13 +172,18 @@ class Examination:
         A starved trial waits longer than the others, so it extends the time limit.
         """
         gpu = GpuLook(trials=trials, longest=_GPU_SECONDS) if self.options.gpu else None
+        plan = PlanLook(trials=trials, arn=self.options.plan) if self.options.plan else None
         longest = until + (_STARVE_SECONDS if self.options.starve else 0.0)
+        if plan is not None:
+            with self._looking(Look.PLAN):
+                longest = max(longest, self.clock() + plan.begin())
 
         def meanwhile() -> None:
             self._receive()
-            if gpu is not None and Look.GPU not in self.records["ended_looks"]:
-                with self._looking(Look.GPU):
-                    gpu.look()
+            for look, watcher in ((Look.GPU, gpu), (Look.PLAN, plan)):
+                if watcher is not None and look not in self.records["ended_looks"]:
+                    with self._looking(look):
+                        watcher.look()
 
         while not trials.are_over and self.clock() < longest:
             last = trials.last_label

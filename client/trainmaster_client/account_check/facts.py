@@ -18,6 +18,7 @@ class Need(StrEnum):
     QUOTA_LIST = "quota-list"
     AWS_TIME = "aws-time"
     STACK = "stack"
+    PLAN = "plan"
 
 
 UNMET: Mapping[Need, str] = MappingProxyType(
@@ -27,6 +28,7 @@ UNMET: Mapping[Need, str] = MappingProxyType(
         Need.QUOTA_LIST: "needs the account's quotas: servicequotas:ListServiceQuotas, with one of the type",
         Need.AWS_TIME: "the twin divides its waits by --speed, so its seconds are not AWS's",
         Need.STACK: "needs a stack: make account-smoke",
+        Need.PLAN: "needs a training plan with an open window: --plan ARN",
     }
 )
 
@@ -47,6 +49,7 @@ class Look(StrEnum):
     GPU = "gpu"
     STARVE = "starve"
     STACK = "stack"
+    PLAN = "plan"
 
 
 class Word(StrEnum):

@@ -70,6 +70,14 @@ AGAIN = Trial(label="again", script=_FINISHES, keeps_warm=True)
 """Trial that asks for the same as ``WARM``, to reuse its warm pool."""
 ON_CPU = (*TRIALS, WARM, AGAIN)
 ON_GPU = Trial(label="gpu", script=_WAITS)
+_TELLS_BLOCK = (
+    "mkdir -p /opt/ml/output;"
+    "echo block $SAGEMAKER_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP>/opt/ml/output/failure;"
+)
+ON_PLAN = Trial(label="plan", script=f"{_TELLS_BLOCK}sleep 20;exit 3")
+"""Trial on a training plan: its reason of failure tells what it heard of the window's end."""
+ON_PLAN_TO_THE_END = Trial(label="plan", script=f"{_TELLS_BLOCK}sleep 3000")
+"""Trial on a training plan whose window is about to close."""
 STARVED = Trial(label="starved", script=_WAITS, stop_in=TRAINING)
 
 

@@ -28,6 +28,12 @@ class Lent:
         str | None,
         typer.Option(metavar="TYPE", help="Also check what needs an accelerated type, such as ml.g5.xlarge."),
     ] = None
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARN", help="Also check a job on this training plan, which must have an open window."
+        ),
+    ] = None
     starve: Annotated[
         bool, typer.Option("--starve", help="Also let a pending time of 30 minutes run out; needs --gpu.")
     ] = False

@@ -42,7 +42,7 @@ def check_account(lent: Lent, *, yes: bool, file: Path) -> int:
     role, bucket = _needed(lent)
     calls = ServiceCalls(session=session, notes=[])
     caller, endpoint = _caller(calls)
-    options = Asked(gpu=lent.gpu, starve=lent.starve, is_loopback=_is_loopback(endpoint))
+    options = Asked(gpu=lent.gpu, starve=lent.starve, is_loopback=_is_loopback(endpoint), plan=lent.plan)
     region = str(session.region_name)
     image = _image(lent, region)
     if not options.is_loopback:
@@ -91,6 +91,11 @@ def _needed(lent: Lent) -> tuple[str, str]:
         raise InvalidArgumentError(
             "--starve needs an accelerated type.", hint="Name one that is hard to get: --gpu ml.p4d.24xlarge."
         )
+    if lent.plan is not None and ":training-plan/" not in lent.plan:
+        raise InvalidArgumentError(
+            f"--plan {lent.plan} is not the ARN of a training plan.",
+            hint="aws sagemaker list-training-plans shows yours.",
+        )
     return lent.role, lent.bucket
 
 
@@ -128,7 +133,7 @@ def _agree(options: Asked, account: str, region: str, *, yes: bool) -> None:
     cost = most_usd(options.gpu, starve=options.starve)
     minutes = _MINUTES + (_STARVE_MINUTES if options.starve else 0)
     price = f"at most {cost} USD (prices of us-east-1)" if cost is not None else f"what {options.gpu} costs"
-    jobs = len(ON_CPU) + (options.gpu is not None) + options.starve
+    jobs = len(ON_CPU) + (options.gpu is not None) + options.starve + (options.plan is not None)
     say(
         f"account-check starts up to {jobs} training jobs of one instance ({INSTANCE_TYPE}"
         f"{f', {options.gpu}' if options.gpu else ''}) in account {account}, {region}: "

@@ -40,6 +40,8 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
         "AlgorithmSpecification.TrainingImageConfig": "give the pods' service account imagePullSecrets",
         "ResourceConfig.VolumeSizeInGB": "the node's disk is used; size it in the node group",
         "ResourceConfig.KeepAlivePeriodInSeconds": "nodes stay as long as their node group keeps them",
+        "ResourceConfig.TrainingPlanArn": "a plan of training jobs is not for clusters; reserve a Capacity"
+        " Block for the node group, or in HyperPod a plan of the instance group",
         "StoppingCondition.MaxWaitTimeInSeconds": "a job waits for nodes without a limit",
         "StoppingCondition.MaxPendingTimeInSeconds": "a job waits for nodes without a limit",
         "VpcConfig": "pods run in the cluster's network",

@@ -34,7 +34,7 @@ from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running, waiting
 
-SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
+SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1", avoids_plans=True)
 SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
 REFUSED = RequestRefusals(
     count=3, code="ValidationException", number=9, alone=2, alone_since=NOON + minutes(1)
@@ -70,11 +70,13 @@ def full_attempt() -> Attempt:
     return attempt(
         number=2,
         shape=SPOT_PAIR,
+        plan_arn="arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring",
         max_wait=timedelta(hours=7),
         keep_alive=minutes(9),
         max_pending=minutes(30),
         reuses="train-0",
         half_life=timedelta(days=3),
+        cold_startup=minutes(5),
         usd_per_hour=Decimal("2.84"),
         reserved_cents=568,
         month="2026-11",
@@ -113,6 +115,7 @@ def full_attempt() -> Attempt:
         cents=260,
         cents_by={"productive": 200, "startup": 60},
         saved_cents=120,
+        warm_saved_cents=35,
     )
 
 
@@ -296,6 +299,7 @@ def _of_the_pool() -> Iterator[tuple[str, Example]]:
         "month": "2026-11",
         "usd_per_hour": Decimal("1.5"),
         "billed_from": NOON,
+        "because": "its capacity is needed",
     }
     full_warm = WarmPool(**warm, **paid, releasing=True)
     yield "WarmPool", Example(full=full_warm, sparse=WarmPool(**warm))

@@ -26,8 +26,14 @@ def carried_in(jobs: Sequence[PastJob], begins: datetime) -> tuple[tuple[PastJob
         _rest(job, begins, begins + WAITING_SINCE + number * _APART) for number, job in enumerate(waiting)
     ]
     others = [job for job in jobs if job.submitted_at >= begins]
-    whole = sorted([*entered, *others], key=lambda job: (job.submitted_at, job.name))
-    return tuple(whole), tuple(_sentences(len(running), len(waiting)))
+    return tuple(sorted([*entered, *others], key=_in_order)), tuple(_sentences(len(running), len(waiting)))
+
+
+def _in_order(job: PastJob) -> tuple[datetime, str, str]:
+    """Order by submission, tasks of an array by their indices, which their entry ids end with."""
+    if job.array is None:
+        return job.submitted_at, job.name, ""
+    return job.submitted_at, job.name.rpartition("-")[0], job.entry_id or ""
 
 
 def _sentences(running: int, waiting: int) -> Iterator[str]:

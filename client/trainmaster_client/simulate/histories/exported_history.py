@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainmaster.core.arrays.tasks import array_entry_id
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastJob
+from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastArray, PastJob
 from trainmaster_client.simulate.histories.carried_in_jobs import carried_in
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.histories.line_problems import count_of, part_of
@@ -95,7 +96,7 @@ def exported_history(
     """
     whole = {line.key: line for line in lines}
     counts = _Counts()
-    exported = sorted(_of_pools(whole.values(), counts), key=lambda line: (line.submitted_at, line.name))
+    exported = sorted(_of_pools(whole.values(), counts), key=_in_order)
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
     read_at = read_at or max(at for line in exported for at in _instants(line))
@@ -109,6 +110,20 @@ def exported_history(
     jobs, met = with_parents(jobs, exported)
     known = (*counts.sentences(len(jobs)), *edge, *met)
     return History(source=source, begins=since, jobs=jobs, pace=pace, not_known=known)
+
+
+def _in_order(line: ExportedJob) -> tuple[datetime, str, str]:
+    """Order by submission, tasks of an array by their indices, which their entry ids end with."""
+    return line.submitted_at, line.array or line.name, (line.entry_id or "") if line.array else ""
+
+
+def _array_of(line: ExportedJob) -> PastArray | None:
+    if line.array is None or line.entry_id is None:
+        return None
+    key = array_entry_id(line.entry_id)
+    if line.array_stop_after is None:
+        return PastArray(key=key, at_most=line.array_at_most)
+    return PastArray(key=key, at_most=line.array_at_most, stop_after_failures=line.array_stop_after)
 
 
 def _of_pools(lines: Iterable[ExportedJob], counts: _Counts) -> Iterator[ExportedJob]:
@@ -224,6 +239,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         warm_key=line.warm_key,
         learned_in=line.learned_in,
         withdrawn_after=withdrawn_after,
+        array=_array_of(line),
     )
 
 
@@ -240,6 +256,7 @@ def _assumptions(facts: _Facts) -> Iterator[str]:
         (any(attempt.warm_start is None for attempt in attempts), _WARM_UNKNOWN),
         (any(attempt.interruptions and not attempt.intervals for attempt in attempts), _INTERRUPTIONS),
         (len(line.instances) > 1, _SEVERAL_TYPES),
+        (line.array is not None and line.array_stop_after is None, _ARRAY_UNKNOWN),
     ):
         if concerns:
             yield sentence
@@ -250,6 +267,7 @@ _OTHER_RETURNS = (
 )
 _WARM_UNKNOWN = "Which attempts of {part} started in a warm pool is not recorded: all are taken as cold."
 _INTERRUPTIONS = "When spot instances of {count} were interrupted is not recorded: taken at even distances."
+_ARRAY_UNKNOWN = "The throttles of the arrays of {part} are not recorded: replayed without any."
 _SEVERAL_TYPES = "{count} asked for several instance types: a replay takes them as wanted together."
 
 

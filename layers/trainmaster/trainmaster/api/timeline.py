@@ -6,6 +6,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import TypeAlias
 
+from trainmaster.api.capacity_views import by_capacity_type
 from trainmaster.api.history_query import list_period, listing
 from trainmaster.api.known_names import pools_asked, refused
 from trainmaster.api.request_context import Answer, RequestContext
@@ -13,7 +14,7 @@ from trainmaster.api.views import View, instant_text
 from trainmaster.core.errors import InvalidRequestError
 from trainmaster.core.history.journal import started_warm
 from trainmaster.core.history.past_records import CapacityChange, Ending, Position, Window
-from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import PoolPolicy
@@ -198,11 +199,15 @@ def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) ->
 
 
 def _line_view(line: CapacityChange) -> View:
-    spot = {capacity.instance_type: count for capacity, count in line.capacity.items() if capacity.is_spot}
-    on_demand = {
-        capacity.instance_type: count for capacity, count in line.capacity.items() if not capacity.is_spot
+    counts = by_capacity_type(line.capacity, CapacityType)
+    view = {
+        "at": instant_text(line.at),
+        "pool": line.pool,
+        "capacity": counts[CapacityType.ON_DEMAND],
+        "spot_capacity": counts[CapacityType.SPOT],
     }
-    return {"at": instant_text(line.at), "pool": line.pool, "capacity": on_demand, "spot_capacity": spot}
+    plans = counts[CapacityType.PLAN]
+    return view | {"plan_capacity": plans} if plans else view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +221,8 @@ class WarmPeriod:
     """End of the period; None while they are warm."""
     reused_by: str | None = None
     reused_by_team: str | None = None
+    because: str | None = None
+    """Why they were given up; None if they were not, or are not yet."""
 
 
 def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator[WarmPeriod]:
@@ -232,10 +239,12 @@ def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator
                 until=ended.until,
                 reused_by=ended.reused_by,
                 reused_by_team=ended.reused_by_team,
+                because=ended.because,
             )
     for warm in reader.pool_state(pool).warm_pools:
         for capacity, count in warm.vector.items():
-            yield WarmPeriod(capacity=capacity, instances=count, since=warm.billed_from or warm.since)
+            since = warm.billed_from or warm.since
+            yield WarmPeriod(capacity=capacity, instances=count, since=since, because=warm.because)
 
 
 def _warm(context: RequestContext, pool: str, window: Window) -> Iterator[View]:
@@ -250,6 +259,7 @@ def _warm(context: RequestContext, pool: str, window: Window) -> Iterator[View]:
                 "until": instant_text(warm.until),
                 "reused_by": warm.reused_by if sees_by else None,
                 "reused_by_team": warm.reused_by_team,
+                **({"because": warm.because} if warm.because else {}),  # older clients do not know it
             }
 
 

@@ -9,6 +9,7 @@ import pytest
 from sagemaker.exceptions import UnexpectedStatusException
 from sagemaker.pytorch import PyTorch
 from trainmaster_client import errors
+from trainmaster_client.job_options import job_tags
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
@@ -84,6 +85,32 @@ def test_an_estimator_with_the_launcher_asks_for_it_and_names_its_code_as_before
     assert sent["AlgorithmSpecification"]["ContainerEntrypoint"] == LAUNCHER
     assert sent["HyperParameters"]["sagemaker_program"] == '"train.py"'
     assert sent["HyperParameters"]["sagemaker_submit_directory"] == '"s3://bucket/code/sourcedir.tar.gz"'
+
+
+PLAN = "arn:aws:sagemaker:eu-west-1:123456789012:training-plan/spring"
+
+
+def test_an_estimators_training_plan_reaches_the_queue_and_so_does_the_tag_for_any_plan(
+    session: QueueTrainingJobSession, api: FakeApi
+) -> None:
+    """A layer that makes the request anew may drop the plan; then the job would run on demand unnoticed."""
+    script_job(api)
+    for number, given in enumerate(({"training_plan": PLAN}, {"tags": job_tags(plan="only")})):
+        PyTorch(
+            entry_point="train.py",
+            source_dir="s3://bucket/code/sourcedir.tar.gz",
+            image_uri="123456789012.dkr.ecr.eu-west-1.amazonaws.com/train:1",
+            role=ROLE,
+            instance_count=1,
+            instance_type="ml.p5.48xlarge",
+            output_path="s3://bucket/out",
+            sagemaker_session=session,
+            **given,
+        ).fit(wait=False, job_name=f"job{number}")
+    named, tagged = (json.loads(call.body) for call in api.received if call.method == "POST")
+    assert named["ResourceConfig"]["TrainingPlanArn"] == PLAN
+    assert "TrainingPlanArn" not in tagged["ResourceConfig"]
+    assert {"Key": "trainmaster:plan", "Value": "only"} in tagged["Tags"]
 
 
 STEPS = [

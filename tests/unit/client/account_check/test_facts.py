@@ -16,6 +16,7 @@ from trainmaster_client.account_check.trial_requests import (
     refusal_probes,
 )
 
+PLAN = "arn:aws:sagemaker:eu-west-1:111122223333:training-plan/spring"
 MEANS = Means(
     run="1122000000abcd",
     region="eu-west-1",
@@ -31,9 +32,9 @@ def test_the_code_that_stands_on_a_fact_exists(fact: Fact) -> None:
     assert [name for name in fact.where if importlib.util.find_spec(name) is None] == []
 
 
-def test_facts_have_names_of_their_own_and_all_thirteen_groups() -> None:
+def test_facts_have_names_of_their_own_and_all_fourteen_groups() -> None:
     assert len({fact.id for fact in FACTS}) == len(FACTS)
-    assert {fact.group for fact in FACTS} == set(range(1, 14))
+    assert {fact.group for fact in FACTS} == set(range(1, 15))
 
 
 def test_a_need_that_is_not_met_is_said() -> None:
@@ -41,7 +42,7 @@ def test_a_need_that_is_not_met_is_said() -> None:
 
 
 def test_without_any_record_every_fact_is_skipped_with_a_reason() -> None:
-    asked = Asked(gpu="ml.g5.xlarge", starve=True, is_loopback=False)
+    asked = Asked(gpu="ml.g5.xlarge", starve=True, is_loopback=False, plan=PLAN)
     verdicts = [judge(fact, {}, unmet_needs(asked, has_quota=True)) for fact in FACTS]
     assert {verdict.word for verdict in verdicts} == {Word.SKIPPED}
     assert all(verdict.said for verdict in verdicts)

@@ -1,5 +1,6 @@
 """Verdicts from recorded answers: what AWS might say, and whether the code could live with it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -35,6 +36,17 @@ def burst(admitted: float, code: str = "ThrottlingException") -> Records:
         "admitted_per_second": admitted,
     }
     return {"bursts": {"DescribeTrainingJob": one}}
+
+
+PLAN = "arn:aws:sagemaker:eu-west-1:111122223333:training-plan/spring"
+ENDS_MS = 1_790_000_000_000
+
+
+def plan(job: dict[str, Any] | None = None, **more: Any) -> Records:
+    """Records of the trial on a plan; ``job``: of a job that ended with this in its description."""
+    ends = datetime.fromtimestamp(ENDS_MS / 1000, UTC).isoformat()
+    jobs = {} if job is None else {"plan": ended("Failed", "Failed", final=job)}
+    return {"plan": {"arn": PLAN, "ends": ends, **more}, "jobs": jobs}
 
 
 def event(**changes: Any) -> dict[str, Any]:
@@ -219,6 +231,38 @@ CASES = [
         starved("Stopped", "Stopped", 31, TrainingStartTime="x"),
         SKIPPED,
         id="there was capacity",
+    ),
+    pytest.param(
+        "plan-describe", plan(described=PLAN, listed=True, in_use=1), OK, id="a plan: as it was sent"
+    ),
+    pytest.param("plan-describe", plan(described=None, listed=True, in_use=1), DIFFERS, id="a plan: dropped"),
+    pytest.param(
+        "plan-describe", plan(described=PLAN, listed=False, in_use=1), DIFFERS, id="a plan: unlisted"
+    ),
+    pytest.param("plan-describe", plan(), None, id="a plan: not looked at"),
+    pytest.param(
+        "plan-events",
+        plan(job={}) | {"events": [event(job="job", plan=PLAN), event(job="job"), event(job="other")]},
+        OK,
+        id="a plan: in one event of two",
+    ),
+    pytest.param("plan-events", plan(job={}) | {"events": [event(job="other")]}, None, id="a plan: no event"),
+    pytest.param("plan-block-end", plan(job={"FailureReason": f"block {ENDS_MS}"}), OK, id="the end in ms"),
+    pytest.param(
+        "plan-block-end", plan(job={"FailureReason": f"block {ENDS_MS // 1000}"}), DIFFERS, id="in seconds"
+    ),
+    pytest.param("plan-block-end", plan(job={"FailureReason": "block "}), DIFFERS, id="no such variable"),
+    pytest.param("plan-block-end", plan(job={}), None, id="no reason told"),
+    pytest.param("plan-close", plan(after_close="Pending"), OK, id="a close: it waits again"),
+    pytest.param("plan-close", plan(after_close="Failed"), OK, id="a close: it ended"),
+    pytest.param("plan-close", plan(after_close="Training"), DIFFERS, id="a close: it trains on"),
+    pytest.param("plan-close", plan(), SKIPPED, id="no close yet"),
+    pytest.param("plan-right", plan(answer=TAKEN), SKIPPED, id="a caller with every right"),
+    pytest.param(
+        "plan-right", plan(answer=said("AccessDenied", f"on resource: {PLAN}")), OK, id="refused for the plan"
+    ),
+    pytest.param(
+        "plan-right", plan(answer=said("ValidationException")), None, id="refused for another reason"
     ),
 ]
 

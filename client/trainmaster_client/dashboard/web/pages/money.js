@@ -79,6 +79,7 @@ function headline(data, { total, forecast }) {
     forecast ? ["forecast of the month", usd(forecast.usd), forecastSaid(forecast)] : null,
     ["useful", usefulText(useful, 1), usefulSaid(total)],
     total.saved_usd ? ["saved by spot", usd(total.saved_usd), "of the on-demand price"] : null,
+    total.warm_saved_usd ? ["saved by warm starts", usd(total.warm_saved_usd), `of start-up; idle warm instances cost ${usd(total.by?.warm_pool ?? 0)}`] : null,
   ];
   return [
     h("div", { class: "figures" }, figures.filter(Boolean).map(([name, value, more]) =>

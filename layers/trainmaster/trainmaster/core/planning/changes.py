@@ -45,7 +45,7 @@ class StopSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDrained:
-    """A running job is asked to stop for the calendar, and SageMaker is; it comes back to the queue."""
+    """A running job is asked to stop for a lowering, and SageMaker is; it comes back to the queue."""
 
     job: RunningJob
     why: str
@@ -114,6 +114,7 @@ class WarmPoolGivenUp:
     """SageMaker is asked to give the warm pool up; it still counts, and no job may reuse it."""
 
     warm_pool: WarmPool
+    because: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from trainmaster.core.jobs.attempts import Reason
@@ -118,10 +118,12 @@ class FreeCapacity:
         return matching(shape, self.releasable(), now=self.now)
 
     def warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Sort shapes so that one with a warm pool goes first, as it starts in seconds."""
+        """Sort shapes so that one with a warm pool goes first, as it starts in seconds; plans before it."""
         if len(shapes) == 1 or not self.snapshot.warm_pools:
             return shapes
-        return tuple(sorted(shapes, key=lambda shape: self.warm_pool_for(shape) is None))
+        return tuple(
+            sorted(shapes, key=lambda shape: (not shape.is_on_plan, self.warm_pool_for(shape) is None))
+        )
 
     def releasable(self) -> list[WarmPool]:
         """Return the warm pools that no start takes and that are not on their way out."""
@@ -195,11 +197,16 @@ class FreeCapacity:
             most_used={capacity: room.get(capacity, 0) for capacity in shape.vector},
             warm={capacity: now_warm.get(capacity, 0) for capacity in shape.vector},
             reuses=warm,
+            cold_startup=self._cold_startup(warm),
             ends_hold=hold is not None,
             charge=charge,
             probes=probed,
             backfills=backfills,
         )
+
+    def _cold_startup(self, warm: WarmPool | None) -> timedelta | None:
+        history = None if warm is None else self.snapshot.warm_histories.get(warm.warm_key)
+        return None if history is None else history.cold_startup
 
     def _count(self, shape: Shape, warm: WarmPool | None, hold: PreemptionReservation | None) -> None:
         take(self.used, shape.vector, times=-1)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE, changed_in_pools
 from trainmaster.core.policy.findings import Findings, Location, shown
@@ -37,6 +38,7 @@ from trainmaster.core.policy.names import (
     refuse_repeated_names,
     refuse_shared_types,
 )
+from trainmaster.core.policy.plan_windows import usd_per_hour
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
 from trainmaster.core.policy.training_plans import check_plan_teams, check_plans
@@ -56,8 +58,9 @@ GUARDED_DEFAULTS = 2
 WATCHED_DEFAULTS = 4
 """First defaults that give the GPUs of running jobs idle alarms (ADR 81); a put warns of it
 (``api.policy_warnings``)."""
-DEFAULTS = 5
-"""Today's defaults. Since 5 the wait for the price of a preemption has a bound (ADR 91)."""
+# From 5 on the wait for the price of a preemption has a bound (ADR 91).
+DEFAULTS = 6
+"""Today's defaults. Since 6 instances that no waiting job can use are kept by their worth (ADR 100)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
@@ -165,6 +168,14 @@ class Policy(Section):
     def is_guarded(self) -> bool:
         """Tell whether teams need a written right for roles, remote debug and session chaining."""
         return self.defaults >= GUARDED_DEFAULTS
+
+    @property
+    def price_table(self) -> PriceTable:
+        """Prices of instances, those of training plans from what was paid for them."""
+        known = [(entry, plan) for pool in self.pools for entry, plan in pool.known_plans]
+        shares = {plan.capacity_key: usd_per_hour(plan, entry.fee_usd) for entry, plan in known}
+        plans = {capacity: usd for capacity, usd in shares.items() if usd is not None}
+        return PriceTable(overrides=self.prices, plans=plans)
 
     @property
     def spot_max_wait(self) -> timedelta:
