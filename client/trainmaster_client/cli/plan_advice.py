@@ -92,7 +92,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What is said of the queue for one instance type."""
+    """Offers for the queue of one instance type, beside the queue without them."""
 
     queue: LiveQueue
     capacity: int
