@@ -115,7 +115,7 @@ def test_ten_thousand_rows_are_drawn_scrolled_and_searched_without_a_stall(tab: 
     assert min(widths) > 40, "a row above or below what is seen does not narrow the columns"
     for at in (0.3, 0.6, 1):
         tab.page.evaluate("(at) => scrollTo(0, at * document.body.scrollHeight)", at)
-        tab.page.wait_for_function(f"({_IN_SIGHT})() > 5")
+        tab.page.wait_for_function(f"() => ({_IN_SIGHT})() > 5")
         drawn = tab.page.locator("main tbody tr[data-key]").count()
         assert drawn <= MOST_ROWS_IN_THE_DOCUMENT
     assert seconds_of_tasks(metrics.send("Performance.getMetrics")) - before <= SECONDS_TO_DRAW

@@ -84,7 +84,8 @@ class PoolReplay:
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
         if what is What.RELEASED:
-            return self.state.releases(name)
+            self.state.version += 1
+            return self.state.arrays.release(name)
         run = self.sagemaker.news_of(name, serial, what)
         if run is not None:
             self._news(what, self.state.reuse_settled(name), run)

@@ -128,11 +128,6 @@ class PoolState:
         self.version += 1
         self.arrays.withdraw(name)
 
-    def releases(self, array: str) -> bool:
-        """Release a held array; False if it is not held."""
-        self.version += 1
-        return self.arrays.release(array)
-
     def commit(self, change: Change, *, now: datetime) -> None:
         self.version += 1
         before, after = change.before, change.after
@@ -210,9 +205,9 @@ class PoolState:
 
     def unstarted_tasks(self, array: str) -> list[str]:
         """Return the names of the tasks of an array that have not started yet, jobs or not."""
-        waiting = (job for job in self.jobs.values() if job.is_waiting and not job.attempt)
-        jobs = [job.name for job in waiting if job.spec.array and job.spec.array.name == array]
-        return [*jobs, *(job.name for job in self.arrays.tasks.get(array, {}).values())]
+        tasks = (job for job in self.jobs.values() if job.spec.array and job.spec.array.name == array)
+        waiting = [job.name for job in tasks if job.is_waiting and not job.attempt]
+        return [*waiting, *self.arrays.names(array)]
 
     def committed_cents(self, team: str, month: str) -> int:
         account = self.budgets.account(team, month)
