@@ -239,9 +239,7 @@ class Wiring:
             sweep=UnmanagedJobSweep(
                 training=training, policies=rules, reader=reader, records=reader, unmanaged=heard, clock=clock
             ),
-            dependency_sweep=DependencySweep(
-                queue=reader, pools=reader, arrays=reader, store=store, clock=clock
-            ),
+            dependency_sweep=DependencySweep(queue=reader, table=reader, store=store, clock=clock),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
             front_looks=FrontLooks(queue=reader, fronts=self.table.fronts, clock=clock),
