@@ -38,7 +38,7 @@ PREEMPTION = (JOB1, "preempting")
 AFTERWARDS = FOUR_JOBS[FOUR_JOBS.index(PREEMPTION) :]
 """Steps after the preemption; before it job1 and job2 run, in either order."""
 EDGES = {
-    "schedule": "doorbell-rings-schedule",
+    "schedule": "wake-up-reaches-schedule",
     "reconcile": "scheduler-runs-reconcile",
     "on-training-job-event": "event-reaches-its-function",
     "on-idle-alarm": "alarm-reaches-its-function",

@@ -58,7 +58,7 @@ JOBS: dict[str, Document] = {
     SPOT: {"is_spot": True},
     LATE: {"tags": {}},
 }
-"""What each job has of its own: all others have one GPU, a tag, and wait for orders."""
+"""Settings that a job has of its own; the other jobs have one GPU, a tag, and wait for orders."""
 STALL_MINUTE = 20
 """Minute of Training at which the stalled job's GPUs stop working."""
 SETTLE_MINUTES = 2

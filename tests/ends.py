@@ -1,10 +1,12 @@
 """Ends as the product decides them, where a test has read nothing for them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End, EndFacts, decide
@@ -23,6 +25,15 @@ STAYS = Policy(
     governing=Governing(spot=Spot(fallback=Fallback.NONE)),
 )
 """No failure of an unknown class is retried, and nobody leaves spot."""
+
+
+def stopped_for_idle(job: Job, now: datetime, *, requeues: bool = False) -> Job:
+    """The stop of a job whose GPUs are idle, as an alarm asks for it."""
+    assert job.live is not None
+    code = ReasonCode.IDLE_REQUEUE if requeues else ReasonCode.IDLE
+    idle = job.live.watch.idle_until(now) // timedelta(minutes=1)
+    reason = Reason(code=code, message=f"its GPUs did nothing: {idle} minutes since its alarm went off")
+    return steps.stopped_for_its_gpus(job, reason, requeues=requeues)
 
 
 def end_of(job: Job, seen: Observation | None, *, policy: Policy = STAYS, now: datetime = NOON) -> End | None:

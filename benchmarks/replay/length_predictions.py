@@ -28,7 +28,7 @@ class Prediction:
     """Seconds of training that are predicted for one job."""
 
     mean_s: float
-    """What orders jobs: the shorter goes first."""
+    """Jobs are ordered by it: the shorter goes first."""
     p50_s: float
     p90_s: float
     likely: LikelyLengths | None = None

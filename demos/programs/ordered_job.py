@@ -15,7 +15,7 @@ CHECKPOINT = "checkpoint.txt"
 END, SAY, FAIL = "end", "say", "fail"
 """Orders: be done; print the text of the file and save no more; print it as an error and fail."""
 SAVES_ONCE, SAVES, TRAINS = "saves-once", "saves", "trains"
-"""What it does: SageMaker's copy of a file that changes all the time is late, so one way is to save once."""
+"""Kinds of work. SageMaker copies a file late if it changes all the time, so one kind saves once."""
 STEPS_A_CHECKPOINT = {SAVES: 5, TRAINS: 20}
 MOST_STEPS = 400
 """Lines enough for a curve; afterwards only the orders are looked for."""

@@ -1,4 +1,4 @@
-"""What any demo may be held to: a course that is followed, jobs in their turns, one starter of jobs.
+"""Checks that hold for any demo: a course is followed, jobs take turns, one function starts jobs.
 
 Everything here is computed from the facts of a report alone.
 """

@@ -22,7 +22,7 @@ WATCHDOG = (
     "WorkNCCL(SeqNum=41, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600014 "
     "milliseconds before timing out."
 )
-"""What NCCL says when a host is lost."""
+"""A line that NCCL writes when a host is lost."""
 PROMPT_SECONDS = 60
 """A job that bypassed the queue is stopped within this time."""
 _IDLE_EVENT = "Job Idle"

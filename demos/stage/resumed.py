@@ -1,4 +1,4 @@
-"""What a training that was preempted and resumed may be held to: its ends, losses, samples, evaluations.
+"""Checks a training that was preempted and resumed: its ends, losses, samples, evaluations.
 
 Everything here is computed from the facts of one script: its attempts, and the run that nothing disturbed.
 """

@@ -17,7 +17,7 @@ COLOURS = {
     "#070809": "--diagram-text",
     "#0a0b0c": "--diagram-page",
 }
-"""What mermaid is asked to draw with, and the property of the page that takes its place."""
+"""A colour that mermaid draws with -> the property of the page that takes its place."""
 FILL, LINE, TEXT, PAPER = COLOURS
 THEME = {
     "primaryColor": FILL,

@@ -35,6 +35,7 @@ class Value:
 
 
 _D, _O, _A = Standing.DOCUMENTED, Standing.OBSERVED, Standing.ASSUMED
+_WHOLE = world_reading.or_none(world_reading.whole)
 _LIMITS = "SageMaker Developer Guide, Feature Processor quotas, training limits per Region"
 
 VALUES: tuple[Value, ...] = (
@@ -54,7 +55,7 @@ VALUES: tuple[Value, ...] = (
         unit="instances",
         standing=_D,
         source=_LIMITS,
-        read=world_reading.or_none(world_reading.whole),
+        read=_WHOLE,
     ),
     Value(
         name="max_runtime_seconds",
@@ -63,7 +64,7 @@ VALUES: tuple[Value, ...] = (
         unit="s of `MaxRuntimeInSeconds`",
         standing=_D,
         source=_LIMITS,
-        read=world_reading.or_none(world_reading.whole),
+        read=_WHOLE,
     ),
     Value(
         name="max_keep_alive_seconds",
@@ -72,7 +73,7 @@ VALUES: tuple[Value, ...] = (
         unit="s of `KeepAlivePeriodInSeconds`",
         standing=_A,
         source=f"{_LIMITS}; the API model allows 21,600, and nobody reported which of them refuses how",
-        read=world_reading.or_none(world_reading.whole),
+        read=_WHOLE,
     ),
     Value(
         name="warm_pool_quota",
@@ -81,7 +82,7 @@ VALUES: tuple[Value, ...] = (
         unit="instances of a type kept warm",
         standing=_D,
         source="SageMaker Developer Guide, Request a warm pool quota increase",
-        read=world_reading.or_none(world_reading.whole),
+        read=_WHOLE,
     ),
     Value(
         name="missing_types",

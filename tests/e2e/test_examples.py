@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from local.account.document import healthy
 from tests import shell
 from tests.e2e.plane import Plane, running_plane
 from tests.markdown import ROOT, blocks, text_of
@@ -80,6 +81,14 @@ def test_train_returns_when_the_job_of_the_queue_has_completed(plane: Plane, tmp
     assert len(completed(plane)) == len(before) + 1
 
 
+def move_account_into(vpc: str, plane: Plane) -> None:
+    """Give the twin's account its VPC and endpoints under the id that the guide shows."""
+    account = healthy("123456789012")
+    (only,) = account["vpcs"]
+    endpoints = [endpoint | {"vpc": vpc} for endpoint in account["endpoints"]]
+    plane.control("/account", {"set": {"vpcs": [only | {"id": vpc}], "endpoints": endpoints}})
+
+
 def test_the_commands_from_the_deployment_to_the_first_job_do_what_the_guide_says(
     fresh: Plane, tmp_path: Path
 ) -> None:
@@ -89,12 +98,14 @@ def test_the_commands_from_the_deployment_to_the_first_job_do_what_the_guide_say
     (tmp_path / "policy.yaml").write_text(policy.text)
     shutil.copy(EXAMPLES / "job.json", tmp_path)
     command = (sys.executable, "-c", "from trainmaster_client.cli import main; main()")
+    move_account_into("vpc-0a1b2c3d", fresh)
     said = {
         " ".join(words[1:]): run(fresh, *command, *words[1:], folder=tmp_path)
         for words in ours
         if words[0] == "trainmaster"
     }
     assert list(said) == [
+        "preflight --vpc vpc-0a1b2c3d",
         "doctor",
         "policy show",
         "policy validate policy.yaml",

@@ -6,6 +6,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.render import event_detail
 
 from tests.builders import A, minutes
+from tests.ends import stopped_for_idle
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.cloud import THROTTLED, Unreachable
@@ -117,7 +118,7 @@ def test_an_idle_job_is_told_twice_before_and_after_it_is_stopped(busy: World) -
     warned = steps.idle(job, since=busy.now, stop_due=busy.now + minutes(10))
     (job,) = busy.wiring.store.commit([Change(before=job, after=warned)], at=busy.now)
     busy.now += minutes(11)
-    stopped = steps.stopped_for_idle(job, now=busy.now)
+    stopped = stopped_for_idle(job, busy.now)
     busy.wiring.store.commit([Change(before=job, after=stopped)], at=busy.now)
     busy.wake()
     ends(busy, "job1", "Stopped")

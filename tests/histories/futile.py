@@ -10,7 +10,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.records import WriteCondition
 
 WAITS = tuple(timedelta(minutes=count) for count in (15, 30, 60, 120, 240))
-OUR_STOPS = frozenset({"preemption", "idle-requeue", "spot-fallback"})
+OUR_STOPS = frozenset({"preemption", "idle-requeue", "underused-requeue", "spot-fallback"})
 
 
 @dataclass(slots=True)

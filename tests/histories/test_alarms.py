@@ -1,6 +1,7 @@
 """Seeded random schedules of jobs on GPUs whose alarms go off, are lost, deleted and refused."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +10,15 @@ from typing import Any
 import pytest
 from trainmaster.core.errors import AlarmQuotaError, UnavailableError
 from trainmaster.core.jobs.model import Job, JobState
-from trainmaster.core.monitoring.alarms import AlarmState, Watched, alarms_of, wanted_of, watched_by
+from trainmaster.core.monitoring.alarms import (
+    AlarmKind,
+    AlarmState,
+    Watched,
+    alarms_of,
+    wanted_of,
+    watched_by,
+)
+from trainmaster.core.monitoring.reactions import warning_of
 from trainmaster.core.policy import UNMANAGED, parse_policy
 
 from tests.builders import minutes
@@ -20,7 +29,10 @@ from tests.histories.world import POOL, World
 pytestmark = pytest.mark.thorough
 
 GPU = "ml.g5.xlarge"
-IDLE_CODES = ("idle", "idle-requeue")
+CODES = {
+    AlarmKind.IDLE: ("idle", "idle-requeue"),
+    AlarmKind.UTILIZATION: ("underused", "underused-requeue"),
+}
 ROUNDS = 4
 """Of a quarter of an hour each, in which alarms must come to rest once nothing goes wrong any more."""
 BLOCK, MANY, STEPS = 40, 400, 400
@@ -32,8 +44,9 @@ def document_of(dice: random.Random) -> dict[str, Any]:
     document: dict[str, Any] = {"pools": [{"name": POOL, "capacity": {GPU: 12}}]}
     if dice.random() < 0.95:
         document["idle"] = {"then": dice.choice(["stop", "requeue", "notify"]), "warn_first": warn_first}
-    if dice.random() < 0.4:
-        document["utilization"] = {"for": dice.choice(["30m", "1h"])}
+    if dice.random() < 0.8:
+        then = dice.choice(["stop", "requeue", "notify"])
+        document["utilization"] = {"for": dice.choice(["30m", "1h"]), "then": then, "warn_first": warn_first}
     return document
 
 
@@ -41,9 +54,9 @@ def document_of(dice: random.Random) -> dict[str, Any]:
 class Watching(History):
     """What a history is, on GPUs, with what may happen to alarms."""
 
-    due_since: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
-    """By training job: the time of the stop that its owner was told, and when."""
-    idle_stops: int = 0
+    dues: dict[tuple[str, AlarmKind], datetime] = field(default_factory=dict)
+    """By training job and kind of alarm: the time of the stop that its owner was told."""
+    stops: Counter[AlarmKind] = field(default_factory=Counter)
     alarm_ends: int = 0
     """Alarms that were deleted because their attempt was over."""
 
@@ -115,7 +128,7 @@ class Watching(History):
     # ---- what must hold
 
     def look(self) -> None:
-        """Nobody is stopped for idleness who was not told of that very time, ``warn_first`` before it."""
+        """Nobody is stopped for GPUs who was not told of that very time, ``warn_first`` before it."""
         for job in self.world.tables.jobs.values():
             self._note(job)
 
@@ -123,18 +136,18 @@ class Watching(History):
         live = job.live
         if live is None:
             return
-        name, now = live.training_job_name, self.world.now
-        if job.state is JobState.RUNNING:
-            told = self.due_since.get(name)
-            if live.watch.stop_due is None:
-                self.due_since.pop(name, None)
-            elif told is None or told[0] != live.watch.stop_due:
-                self.due_since[name] = (live.watch.stop_due, now)
-        elif job.reason is not None and job.reason.code in IDLE_CODES and name in self.due_since:
-            due, _ = self.due_since.pop(name)
-            assert due <= now, f"{name} is stopped before {due}"
-            assert live.watch.idle_since is not None
-            self.idle_stops += 1
+        name = live.training_job_name
+        for kind in AlarmKind:
+            warned = warning_of(live.watch, kind)
+            if job.state is JobState.RUNNING:
+                self.dues.pop((name, kind), None)
+                if warned.stop_due is not None:
+                    self.dues[name, kind] = warned.stop_due
+            elif job.reason is not None and job.reason.code in CODES[kind] and (name, kind) in self.dues:
+                due = self.dues.pop((name, kind))
+                assert due <= self.world.now, f"{name} is stopped before {due}"
+                assert warned.since is not None
+                self.stops[kind] += 1
 
     def settle(self) -> None:
         """Nothing goes wrong any more: alarms are those of the jobs that train, then none."""
@@ -203,6 +216,7 @@ def _play_block(first: int) -> None:
     histories = [
         played(Watching(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
     ]
-    # Of ten blocks the least had 2 and 14, the mean 6 and 35: a change of the planner changes what is drawn.
-    assert sum(history.idle_stops for history in histories) >= 1, "the dice must come to the case"
+    # Of ten blocks the least had 14 ends, the mean 35: a change of the planner changes what is drawn.
+    for kind in AlarmKind:
+        assert sum(history.stops[kind] for history in histories) >= 1, "the dice must come to the case"
     assert sum(history.alarm_ends for history in histories) >= 7, "the dice must come to the case"

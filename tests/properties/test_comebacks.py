@@ -22,6 +22,7 @@ from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.services.end_policy import EndPolicy
 
 from tests.builders import NOON, A, attempt, job, minutes, of, waiting
+from tests.ends import stopped_for_idle
 from tests.memory.edges import MemoryLogs
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -165,8 +166,8 @@ class Life:
         if fate.end == "idle":
             idle = steps.idle(running, since=self.now - minutes(1))
             if may_requeue(running, self.policy.governing.recovery):
-                return steps.requeued_for_idle(idle, self.now)
-            return steps.stopped_for_idle(idle, self.now)
+                return stopped_for_idle(idle, self.now, requeues=True)
+            return stopped_for_idle(idle, self.now)
         return running
 
     def _over(self, one: Job, news: Observation, fate: Fate) -> None:

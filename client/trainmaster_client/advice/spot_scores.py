@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from trainmaster.core.request.options import Alternative
+from trainmaster.core.request.options import ANY_SUBNET, Alternative
 
 _CONFIG = Config(connect_timeout=3, read_timeout=8, retries={"total_max_attempts": 1})
 """Seconds. Off the network the advice is a little late, not minutes."""
@@ -39,7 +39,7 @@ class SpotScores:
 
     def score(self, shape: Alternative, subnets: Sequence[str]) -> PlacementScore:
         """Score the shape's own subnet, else the best of ``subnets``, else the region as a whole."""
-        places = (shape.subnet,) if shape.subnet else tuple(subnets)
+        places = tuple(subnets) if shape.subnet in {None, ANY_SUBNET} else (shape.subnet,)
         best = [(score, place) for place, score in self._in(places, shape).items()]
         if self._refusal:
             return PlacementScore(score=None, where="", unknown=self._refusal)

@@ -1,4 +1,4 @@
-"""What ``trainmaster cancel`` takes out of the queue: jobs, arrays, or tasks of an array in one state."""
+"""Finds what ``trainmaster cancel`` takes out of the queue: jobs, arrays, tasks of an array in one state."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass

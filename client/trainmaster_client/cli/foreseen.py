@@ -1,4 +1,4 @@
-"""What a dry run foresees, in words."""
+"""Puts into words what a dry run foresees."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -30,7 +30,7 @@ ARN_KIND = ":training-job/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedTasks:
-    """What becomes of the request that an SDK is about to make: tasks, and how it writes their values."""
+    """The tasks that the next request of an SDK becomes, and how that SDK writes their values."""
 
     selection: TaskSelection
     encode: Encode

@@ -32,7 +32,7 @@ class TaskResult:
 class ArrayResults:
     name: str
     rows: tuple[TaskResult, ...]
-    """By index, or the best first."""
+    """Rows in the order of their indices, or the best first."""
     note: str = ""
     """Says why metrics are missing; empty if they are not."""
 

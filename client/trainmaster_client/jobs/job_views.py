@@ -76,6 +76,7 @@ class Attempt:
     idle_since: datetime | None
     stop_due: datetime | None
     underused_since: datetime | None
+    underused_stop_due: datetime | None
     unmonitored: Reason | None
     checkpoint_overdue: bool
 
@@ -94,7 +95,9 @@ class Attempt:
             then = f"; it will be stopped at {_time(due)} unless they are used again" if due else ""
             lines.append(f"its GPUs have been idle since {_time(self.idle_since)}{then}")
         if self.underused_since is not None:
-            lines.append(f"its GPUs have been underused since {_time(self.underused_since)}")
+            due = self.underused_stop_due
+            then = f"; it will be stopped at {_time(due)} unless they are used more" if due else ""
+            lines.append(f"its GPUs have been underused since {_time(self.underused_since)}{then}")
         if self.unmonitored is not None:
             lines.append(f"its GPUs are not monitored: {self.unmonitored.message}")
         if self.checkpoint_overdue:
@@ -119,6 +122,7 @@ class Attempt:
             idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
             stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
             underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),
+            underused_stop_due=_optional(document.get("underused_stop_due"), datetime.fromisoformat),
             unmonitored=_optional(document.get("unguarded"), Reason.parse),
             checkpoint_overdue=bool(document.get("checkpoint_overdue")),
         )

@@ -30,7 +30,8 @@ class JobOptions(TypedDict, total=False):
     on_oom: Literal["halve_batch"] | None
     """Change that a retry makes after the GPUs' memory ran out; None makes none."""
     alternatives: Sequence[str] | None
-    """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``."""
+    """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``;
+    ``@any`` stands for each subnet of the request."""
     plan: Literal["first", "only", "never"] | None
     """Whether it runs on the pool's training plans first, on nothing else, or never. Default first."""
     after: Conditions | None
@@ -44,7 +45,7 @@ MAX_RETRIES = 5
 MAX_VALUE_LENGTH = 256
 """Source: SageMaker API reference, Tag."""
 
-_SHAPE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*=[1-9][0-9]{0,5}(:spot)?(@subnet-[0-9a-z]+)?")
+_SHAPE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*=[1-9][0-9]{0,5}(:spot)?(@(subnet-[0-9a-z]+|any))?")
 _HINTS: Mapping[str, str] = {
     "priority": f"give a whole number from 0 to {MAX_PRIORITY}",
     "team": "name one of your teams, or leave it out",

@@ -45,7 +45,7 @@ class PoolRow:
     warm: tuple[str, ...]
     """Its warm pools."""
     warnings: tuple[str, ...]
-    """What keeps jobs from starting, or is about to change."""
+    """Phrases that say why jobs do not start, or what is about to change."""
     facts: tuple[str, ...]
     """The pool in phrases, the most important first: for one line."""
 

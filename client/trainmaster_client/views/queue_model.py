@@ -23,7 +23,7 @@ MORE = "There is more: --all shows the whole queue."
 
 @dataclass(frozen=True, kw_only=True)
 class QueueAnswers:
-    """What the API answered at one look."""
+    """Answers of the API about one instant."""
 
     document: Document = field(default_factory=dict)
     """Answer of ``GET /jobs``."""

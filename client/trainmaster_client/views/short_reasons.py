@@ -18,7 +18,7 @@ _BLOCKS = frozenset({"", ReasonCode.AHEAD, ReasonCode.CAPACITY, ReasonCode.RESER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFacts:
-    """What the reasons of single jobs depend on: the queue ahead of them, and what is free in their pools."""
+    """The queue ahead of jobs and the free instances of their pools, on which their reasons depend."""
 
     first_in_turn: Mapping[str, JobView]
     """The first job of each pool that keeps others waiting."""

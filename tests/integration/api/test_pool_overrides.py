@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from trainmaster.api import build_api
+from trainmaster.core.jobs.instances import Choice, lane_text
 
 from tests.bodies import body, tag_list
 from tests.integration.api.conftest import ADMIN, DOCUMENT, G5, OWN, P5, Api
@@ -99,6 +100,54 @@ def test_an_alternative_in_another_subnet_is_refused(api: Api) -> None:
     answer = add(api, body(VpcConfig=vpc, Tags=tags))
     assert (answer.status, answer.fields) == (422, ["Tags[0].Value"])
     assert "subnet-0fffffff" in answer.json["errors"][0]["message"]
+
+
+def any_subnet(*subnets: str, alternatives: str = f"{P5}=1:spot@any {P5}=1@any") -> dict[str, Any]:
+    vpc = {"VpcConfig": {"SecurityGroupIds": ["sg-0a1b2c3d"], "Subnets": list(subnets)}} if subnets else {}
+    stopping = {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200}
+    spot = {"EnableManagedSpotTraining": True, "StoppingCondition": stopping}
+    return body(Tags=tag_list({"trainmaster:alternatives": alternatives}), **vpc, **spot)
+
+
+def with_spot(api: Api, **pool: Any) -> None:
+    pools = [{"name": "p5", "capacity": {P5: 2}, "spot_capacity": {P5: 2}, **pool}]
+    assert api.call("PUT", "/policy", {**DOCUMENT, "pools": pools}, user=ADMIN).status == 200
+
+
+def test_any_subnet_stands_for_each_of_the_request(api: Api) -> None:
+    with_spot(api)
+    assert add(api, any_subnet("subnet-0a", "subnet-0b")).status == 201
+    assert [lane_text((shape,), Choice.FIRST_FIT) for shape in api.job(NAME).shapes] == [
+        f"{P5}:spot=1@subnet-0a",
+        f"{P5}:spot=1@subnet-0b",
+        f"{P5}=1@subnet-0a",
+        f"{P5}=1@subnet-0b",
+    ]
+
+
+def test_any_subnet_stands_for_those_that_the_pool_sets(api: Api) -> None:
+    network = {"subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]}
+    with_spot(api, overrides=network)
+    request = any_subnet(alternatives=f"{P5}=1@subnet-1a1b2c3d {P5}=1@any")
+    assert add(api, request).status == 201
+    subnets = [shape.subnet for shape in api.job(NAME).shapes]
+    assert subnets == ["subnet-1a1b2c3d", "subnet-0a1b2c3d"], "each once, where it comes first"
+
+
+def test_any_subnet_of_none_is_refused(api: Api) -> None:
+    with_spot(api)
+    answer = add(api, any_subnet())
+    assert (answer.status, answer.fields) == (422, ["Tags[0].Value"])
+    assert "VpcConfig" in answer.json["errors"][0]["message"]
+
+
+def test_more_shapes_than_a_pass_tries_are_refused(api: Api) -> None:
+    with_spot(api)
+    subnets = [f"subnet-{number:08x}" for number in range(16)]
+    three = f"{P5}=1:spot@any {P5}=2:spot@any {P5}=1@any"
+    answer = add(api, any_subnet(*subnets, alternatives=three))
+    assert (answer.status, answer.fields) == (422, ["Tags[0].Value"])
+    assert "48 shapes, at most 40" in answer.json["errors"][0]["message"]
 
 
 def test_too_many_tags_together_are_refused(api: Api) -> None:

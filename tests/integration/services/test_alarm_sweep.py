@@ -8,12 +8,12 @@ import pytest
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, AlarmState, alarms_of, names_of, wanted_of
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
-from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Utilization, Watch
+from trainmaster.core.policy.governance import Governing, Idle, Reaction, Utilization, Watch
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
 
@@ -224,15 +224,38 @@ def test_an_alarm_of_either_kind_that_nobody_heard_of_is_noted(world: World) -> 
     assert world.live().watch.underused_since is None
 
 
+def test_an_underused_job_is_warned_of_its_stop(world: World) -> None:
+    utilization = Utilization(then=Reaction.STOP, warn_first=minutes(10))
+    document = DOCUMENT | {"utilization": {"then": "stop", "warn_first": "10m"}}
+    world.policies.put(document, pools=["main"], replaces=world.policies.current())
+    watch = Watch(idle=Idle(), utilization=utilization)
+    world.watched()
+    world.alarms.goes("trainmaster-ml-utilization-a", AlarmState.ALARM, NOON - minutes(3))
+    world.run(watch)
+    assert world.live().watch.underused_stop_due == NOON + minutes(10)
+    world.run(watch)
+    assert world.tables.jobs["a"].state is JobState.RUNNING, "its time is not over"
+
+
+def test_an_underused_job_is_stopped_when_its_time_is_over(world: World) -> None:
+    since = NOON - minutes(13)
+    world.watched(underused_since=since, underused_stop_due=NOON)
+    world.alarms.goes("trainmaster-ml-utilization-a", AlarmState.ALARM, since)
+    utilization = Utilization(then=Reaction.STOP, warn_first=minutes(13))
+    world.run(Watch(idle=Idle(), utilization=utilization))
+    job = world.tables.jobs["a"]
+    assert (job.state, job.reason and job.reason.code) == (JobState.STOPPING, "underused")
+
+
 @pytest.mark.parametrize(
     ("then", "due", "expected"),
     [
-        pytest.param(IdleThen.STOP, None, NOON + minutes(10), id="begins to stop idle jobs"),
-        pytest.param(IdleThen.NOTIFY, NOON + minutes(5), None, id="stops none any more"),
+        pytest.param(Reaction.STOP, None, NOON + minutes(10), id="begins to stop idle jobs"),
+        pytest.param(Reaction.NOTIFY, NOON + minutes(5), None, id="stops none any more"),
     ],
 )
 def test_a_policy_that_acts_otherwise_counts_for_jobs_that_are_idle(
-    then: IdleThen, due: datetime | None, expected: datetime | None, world: World
+    then: Reaction, due: datetime | None, expected: datetime | None, world: World
 ) -> None:
     world.watched(idle_since=NOON, stop_due=due)
     world.alarms.goes("trainmaster-ml-idle-a", AlarmState.ALARM, NOON)

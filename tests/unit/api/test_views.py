@@ -355,6 +355,7 @@ def test_the_story_of_a_job() -> None:
                 "idle_since": None,
                 "stop_due": None,
                 "underused_since": None,
+                "underused_stop_due": None,
                 "unguarded": None,
                 "last_checkpoint": None,
                 "last_checkpoint_is_lower_bound": False,

@@ -110,7 +110,7 @@ def test_the_deployment_as_it_should_be_passes() -> None:
         ("update.stack_status", "UPDATE_ROLLBACK_COMPLETE", "update"),
         ("update.environment", {"TRAINMASTER_RETENTION_DAYS": "90"}, "update-took"),
         ("update.after", {"job1": "failed"}, "update-lost-nothing"),
-        ("functions.schedule.runs", 0, "doorbell-rings-schedule"),
+        ("functions.schedule.runs", 0, "wake-up-reaches-schedule"),
         ("functions.reconcile.runs", 0, "scheduler-runs-reconcile"),
         ("functions.on-training-job-event.runs", 0, "event-reaches-its-function"),
         ("functions.on-idle-alarm.runs", 0, "alarm-reaches-its-function"),

@@ -89,7 +89,7 @@ class PoolPasses:
     """Types of which the account has refused a start of this plan: it would refuse further ones."""
 
     idle: "_Idle | None" = None
-    """What the last plan saw, if it would have had nothing in it."""
+    """The snapshot of the last plan if that had nothing in it; None if it had."""
 
     def run(self) -> None:
         """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""

@@ -20,6 +20,7 @@ _ENDS = {
     "deleted-outside": "stopped",
     "idle": "stopped",
     "idle-requeue": "stopped",
+    "underused-requeue": "stopped",
 }
 """Name of an attempt's end by its code; every other code is of a failure."""
 

@@ -49,7 +49,7 @@ class ExportedCondition:
 
     kind: ConditionKind
     entry_id: str
-    """Of that job's submission."""
+    """Entry id of the submission of that other job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,19 +36,13 @@ from trainmaster_client.simulate.histories.past_training import (
 
 USUAL_RUN = timedelta(hours=1)
 """Run time of a job that never trained, if no other job tells any."""
-_STOPPED = frozenset(
-    {
-        ReasonCode.STOPPED_BY_USER,
-        ReasonCode.STOPPED_OUTSIDE,
-        ReasonCode.MAX_RUNTIME,
-        ReasonCode.MAX_WAIT,
-        ReasonCode.IDLE,
-    }
-)
+_BY_LIMITS = (ReasonCode.MAX_RUNTIME, ReasonCode.MAX_WAIT, ReasonCode.IDLE, ReasonCode.UNDERUSED)
+_STOPPED = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE, *_BY_LIMITS})
 _BY_USERS = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE})
 _FAILED_CLASSES = frozenset(failure_class.code for failure_class in FailureClass)
 _COMES_BACK = _FAILED_CLASSES | {ReasonCode.PREEMPTION}
-_NOT_REPEATED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.SPOT_FALLBACK, ReasonCode.RESTORED})
+_FOR_ITS_GPUS = (ReasonCode.IDLE_REQUEUE, ReasonCode.UNDERUSED_REQUEUE)
+_NOT_REPEATED = frozenset({*_FOR_ITS_GPUS, ReasonCode.SPOT_FALLBACK, ReasonCode.RESTORED})
 """Ends of attempts after which the job came back that a replay does not repeat."""
 
 

@@ -71,7 +71,7 @@ class LookedUp:
     """Parents that are there and that the caller may see, by the names that were written."""
 
     jobs: Mapping[str, Job]
-    """Of an array, and of a task that is no job yet, what stands for it."""
+    """The job itself; for an array, or a task that is no job yet, a job that stands for it."""
     arrays: Mapping[str, Array]
     """The array itself, or that of the task."""
 

@@ -27,7 +27,7 @@ class SeenQueue:
 
     pool: PoolPolicy
     snapshot: Snapshot
-    """As read: past use has not changed the order yet."""
+    """The snapshot as it was read: past use has not changed the order yet."""
     waiting: tuple[WaitingJob, ...]
     at: datetime
     """The instant of the look."""

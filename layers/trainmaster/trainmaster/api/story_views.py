@@ -40,6 +40,7 @@ def _attempt_view(attempt: Attempt) -> View:
         "idle_since": instant_text(attempt.watch.idle_since),
         "stop_due": instant_text(attempt.watch.stop_due),
         "underused_since": instant_text(attempt.watch.underused_since),
+        "underused_stop_due": instant_text(attempt.watch.underused_stop_due),
         "unguarded": reason_view(attempt.unmonitored),
         "last_checkpoint": instant_text(attempt.checkpoint.last),
         "last_checkpoint_is_lower_bound": attempt.checkpoint.uncertain_since is not None,

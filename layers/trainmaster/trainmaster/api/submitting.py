@@ -1,4 +1,4 @@
-"""What submitting a job and submitting an array have in common: judge, look up, store on conditions, wake."""
+"""Submits jobs and arrays, as far as both go the same way: judge, look up, store on conditions, wake."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Catch up on missed alarms, stop jobs that were idle for too long, and delete alarms without a job."""
+"""Catch up on missed alarms, stop idle and underused jobs, and delete alarms without a job."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from trainmaster.core.monitoring.alarms import (
 from trainmaster.core.outbox.derive import deletion
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import UNMANAGED
-from trainmaster.core.policy.governance import Governing, IdleThen, Watch
+from trainmaster.core.policy.governance import Governing, Reaction, Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.deadline import Deadline
@@ -70,18 +70,18 @@ class AlarmSweep:
             reading = readings.get(alarm_name(self.stack, kind, entry.training_job_name))
             if _is_news(entry, kind, reading, watch):
                 self.idle_watch.look(Watched(kind=kind, training_job_name=entry.training_job_name))
-        if entry.watch.is_stop_due(self.clock()):
-            self._stop(entry, governing)
+        for kind in reactions.stop_due_for(entry.watch, now=self.clock()):
+            self._stop(entry, kind, governing)
         if self._lacks(entry, readings, watch):
             self._make_again(entry)
 
-    def _stop(self, entry: RunningJob, governing: Governing) -> None:
-        """Stop an idle job after reading its alarm again, as an OK may have been lost."""
+    def _stop(self, entry: RunningJob, kind: AlarmKind, governing: Governing) -> None:
+        """Stop a job after reading its alarm again, as an OK may have been lost."""
         job = self.reader.job(entry.name)
         if job is None:
             return
-        name = alarm_name(self.stack, AlarmKind.IDLE, entry.training_job_name)
-        after = reactions.stop_for_idleness(job, self.alarms.reading(name), governing, now=self.clock())
+        name = alarm_name(self.stack, kind, entry.training_job_name)
+        after = reactions.stop_for(job, kind, self.alarms.reading(name), governing, now=self.clock())
         if after is not None:
             self._commit(job, after)
 
@@ -146,9 +146,8 @@ def _is_news(entry: RunningJob, kind: AlarmKind, reading: AlarmReading | None, w
     if reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA:
         return False
     since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None
-    if kind is AlarmKind.UTILIZATION:
-        return entry.watch.underused_since != (since if watch.utilization else None)
-    if since is None or watch.idle is None:
-        return entry.watch.is_idle
-    acts = watch.idle.then is not IdleThen.NOTIFY
-    return not entry.watch.is_idle_since(since) or acts != (entry.watch.stop_due is not None)
+    warned, section = reactions.warning_of(entry.watch, kind), reactions.section_of(kind, watch)
+    if since is None or section is None:
+        return warned.since is not None
+    acts = section.then is not Reaction.NOTIFY
+    return warned.since != since or acts != (warned.stop_due is not None)

@@ -24,7 +24,7 @@ from trainmaster.core.lifecycle.retries import Retry
 from trainmaster.core.planning.snapshot import WarmPool
 
 from tests.builders import NOON, B, attempt, claimed, job, live_job, minutes, of, seen, waiting
-from tests.ends import observed
+from tests.ends import observed, stopped_for_idle
 
 S = JobState
 WHY = Reason(code=ReasonCode.UNAVAILABLE, message="y")
@@ -549,7 +549,9 @@ def test_a_halved_batch_stays_halved_in_later_attempts() -> None:
         ),
         pytest.param(over(training(S.PREEMPTING, training_since=None)), 0, id="never in Training"),
         pytest.param(
-            over(steps.requeued_for_idle(training(idle_since=NOON + minutes(40)), NOON + minutes(50))),
+            over(
+                stopped_for_idle(training(idle_since=NOON + minutes(40)), NOON + minutes(50), requeues=True)
+            ),
             30,
             id="while its GPUs did nothing it was not productive",
         ),
@@ -566,7 +568,7 @@ IDLE: dict[str, Any] = {"idle_since": NOON + minutes(40)}
 
 
 def test_an_idle_job_is_stopped_for_good() -> None:
-    asked = steps.stopped_for_idle(training(**IDLE), NOON + minutes(50))
+    asked = stopped_for_idle(training(**IDLE), NOON + minutes(50))
     assert asked.state is S.STOPPING
     assert asked.reason == Reason(
         code=ReasonCode.IDLE, message="its GPUs did nothing: 10 minutes since its alarm went off"
@@ -578,7 +580,7 @@ def test_an_idle_job_is_stopped_for_good() -> None:
 
 
 def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -> None:
-    asked = steps.requeued_for_idle(training(**IDLE, **AT_HALF_PAST), NOON + minutes(50))
+    asked = stopped_for_idle(training(**IDLE, **AT_HALF_PAST), NOON + minutes(50), requeues=True)
     assert asked.state is S.PREEMPTING
     change = over(asked)
     after = change.after
@@ -591,7 +593,7 @@ def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -
 
 
 def test_an_idle_job_that_completes_first_was_not_idle() -> None:
-    asked = steps.stopped_for_idle(training(**IDLE), NOON + minutes(50))
+    asked = stopped_for_idle(training(**IDLE), NOON + minutes(50))
     ended = over(asked, "Completed").ended
     assert ended is not None
     assert ended.bill.by == {"startup": 100, "productive": 500}
@@ -599,9 +601,9 @@ def test_an_idle_job_that_completes_first_was_not_idle() -> None:
 
 @pytest.mark.parametrize("state", [S.STARTING, S.PREEMPTING, S.STOPPING])
 def test_only_a_running_job_is_stopped_because_it_is_idle(state: JobState) -> None:
-    for step in (steps.stopped_for_idle, steps.requeued_for_idle):
+    for requeues in (False, True):
         with pytest.raises((AssertionError, IllegalTransitionError)):
-            step(training(state, **IDLE), NOON)
+            stopped_for_idle(training(state, **IDLE), NOON, requeues=requeues)
 
 
 def test_the_warning_has_the_instant_of_the_stop_and_both_are_taken_back_together() -> None:
@@ -609,6 +611,26 @@ def test_the_warning_has_the_instant_of_the_stop_and_both_are_taken_back_togethe
     assert warned.live is not None
     assert (warned.live.watch.idle_since, warned.live.watch.stop_due) == (NOON, NOON + minutes(10))
     assert steps.idle(warned, since=None) == live_job()
+
+
+def test_an_underused_job_may_come_back_and_that_is_not_charged() -> None:
+    reason = Reason(code=ReasonCode.UNDERUSED_REQUEUE, message="its GPUs were used less")
+    change = over(steps.stopped_for_its_gpus(training(**AT_HALF_PAST), reason, requeues=True))
+    after = change.after
+    assert (after.state, after.preemptions, after.comebacks.retries) == (S.PREEMPTED, 0, 0)
+    assert (after.comebacks.idle_requeues, after.spent.wasted) == (1, {"underused-requeue": 30 * 60})
+    assert change.ended is not None
+    assert change.ended.bill.by == {"startup": 100, "productive": 200, "idle": 300}, (
+        "lost since the checkpoint"
+    )
+
+
+def test_an_underused_job_that_is_stopped_for_good_has_not_wasted_all_of_its_training() -> None:
+    reason = Reason(code=ReasonCode.UNDERUSED, message="its GPUs were used less")
+    change = over(steps.stopped_for_its_gpus(training(), reason, requeues=False))
+    assert (change.after.state, change.after.reason) == (S.STOPPED, reason)
+    assert change.ended is not None
+    assert "idle" not in change.ended.bill.by
 
 
 # ---- interruptions

@@ -23,7 +23,7 @@ from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.rules.violation import Outcome
 
 from tests.builders import NOON, attempt, changed, claimed, job, live_job, minutes, of, seen, waiting
-from tests.ends import observed
+from tests.ends import observed, stopped_for_idle
 from tests.unit.core.outbox.examples import CHANGES, RECORD
 
 Numbers = list[tuple[str, str, float]]
@@ -102,7 +102,7 @@ def test_a_claim_that_was_never_created_is_no_start() -> None:
 
 def test_an_idle_stop_counts_when_the_attempt_has_stopped() -> None:
     idle = steps.idle(live_job(), since=NOON)
-    asked = Change(before=idle, after=steps.stopped_for_idle(idle, now=NOON + minutes(30)))
+    asked = Change(before=idle, after=stopped_for_idle(idle, now=NOON + minutes(30)))
     assert numbers(samples(asked)) == []
     stopped = observed(asked.after, seen(status="Stopped"), now=NOON + minutes(31))
     assert stopped is not None

@@ -9,7 +9,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
-from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Utilization, Watch
+from trainmaster.core.policy.governance import Governing, Idle, Reaction, Utilization, Watch
 
 from tests.builders import NOON, attempt, changed, live_job, minutes
 
@@ -39,8 +39,8 @@ def heard(
     return after.live
 
 
-def acting(then: IdleThen) -> Watch:
-    return Watch(idle=Idle(then=then))
+def acting(then: Reaction) -> Watch:
+    return Watch(idle=Idle(then=then), utilization=Utilization(then=then, warn_first=minutes(10)))
 
 
 def test_an_alarm_warns_and_says_when_the_stop_is_due() -> None:
@@ -74,17 +74,17 @@ def test_an_alarm_that_is_gone_takes_back_what_it_said() -> None:
 
 
 def test_a_policy_that_only_notifies_sets_no_time_of_a_stop() -> None:
-    live = heard(trains(), alarm(), acting(IdleThen.NOTIFY))
+    live = heard(trains(), alarm(), acting(Reaction.NOTIFY))
     assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, None)
 
 
 def test_a_policy_that_begins_to_stop_jobs_warns_first() -> None:
-    live = heard(trains(idle_since=EARLIER), alarm(), acting(IdleThen.STOP))
+    live = heard(trains(idle_since=EARLIER), alarm(), acting(Reaction.STOP))
     assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, DUE)
 
 
 def test_a_policy_that_stops_no_more_takes_the_time_back() -> None:
-    live = heard(trains(idle_since=EARLIER, stop_due=DUE), alarm(), acting(IdleThen.NOTIFY))
+    live = heard(trains(idle_since=EARLIER, stop_due=DUE), alarm(), acting(Reaction.NOTIFY))
     assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, None)
 
 
@@ -124,22 +124,56 @@ def idle(due: timedelta = timedelta(), **live: Any) -> Job:
     return trains(**{"idle_since": EARLIER, "stop_due": NOON + due} | live)
 
 
-def stopped(job: Job, reading: AlarmReading | None, watch: Watch = WATCH) -> tuple[str, str] | None:
+def stopped(
+    job: Job, reading: AlarmReading | None, watch: Watch = WATCH, kind: AlarmKind = AlarmKind.IDLE
+) -> tuple[str, str] | None:
     governing = Governing(idle=watch.idle, utilization=watch.utilization)
-    after = reactions.stop_for_idleness(job, reading, governing, now=NOON)
+    after = reactions.stop_for(job, kind, reading, governing, now=NOON)
     assert after is None or after.reason is not None
     return None if after is None or after.reason is None else (after.state.value, after.reason.code)
 
 
 def test_an_idle_job_whose_time_is_over_is_stopped_as_the_policy_says() -> None:
     assert stopped(idle(), alarm()) == ("stopping", "idle")
-    assert stopped(idle(), alarm(), acting(IdleThen.REQUEUE)) == ("preempting", "idle-requeue")
-    assert stopped(idle(), alarm(), acting(IdleThen.NOTIFY)) is None
+    assert stopped(idle(), alarm(), acting(Reaction.REQUEUE)) == ("preempting", "idle-requeue")
+    assert stopped(idle(), alarm(), acting(Reaction.NOTIFY)) is None
     assert stopped(idle(), alarm(), Watch()) is None
 
 
+def underused(due: timedelta = timedelta(), **live: Any) -> Job:
+    return trains(**{"underused_since": EARLIER, "underused_stop_due": NOON + due} | live)
+
+
+def test_an_underused_job_is_warned_and_stopped_where_the_policy_says_so() -> None:
+    kind, stop = AlarmKind.UTILIZATION, acting(Reaction.STOP)
+    warned = heard(trains(), alarm(), stop, kind).watch
+    assert (warned.underused_since, warned.underused_stop_due) == (EARLIER, DUE)
+    assert (warned.idle_since, warned.stop_due) == (None, None)
+    assert heard(underused(), OK, stop, kind).watch.underused_stop_due is None
+    assert stopped(underused(), alarm(), stop, kind) == ("stopping", "underused")
+    again = acting(Reaction.REQUEUE)
+    assert stopped(underused(), alarm(), again, kind) == ("preempting", "underused-requeue")
+    assert stopped(changed(underused(), idle_requeues=3), alarm(), again, kind) == ("stopping", "underused")
+
+
+@pytest.mark.parametrize(
+    ("job", "reading", "watch"),
+    [
+        pytest.param(underused(minutes(1)), alarm(), acting(Reaction.STOP), id="a minute is left"),
+        pytest.param(underused(), OK, acting(Reaction.STOP), id="its GPUs are used again"),
+        pytest.param(underused(), NO_DATA, acting(Reaction.STOP), id="nobody knows"),
+        pytest.param(underused(), alarm(NOON), acting(Reaction.STOP), id="a new alarm"),
+        pytest.param(underused(), alarm(), acting(Reaction.NOTIFY), id="the policy only notifies now"),
+        pytest.param(underused(), alarm(), Watch(idle=Idle()), id="the policy has no utilization any more"),
+        pytest.param(idle(), alarm(), acting(Reaction.STOP), id="it was warned of idleness, not of this"),
+    ],
+)
+def test_an_underused_job_is_left_alone(job: Job, reading: AlarmReading, watch: Watch) -> None:
+    assert stopped(job, reading, watch, AlarmKind.UTILIZATION) is None
+
+
 def test_a_job_that_idles_in_each_of_its_attempts_is_stopped_in_the_end() -> None:
-    again = acting(IdleThen.REQUEUE)
+    again = acting(Reaction.REQUEUE)
     assert stopped(changed(idle(), idle_requeues=2), alarm(), again) == ("preempting", "idle-requeue")
     assert stopped(changed(idle(), idle_requeues=3), alarm(), again) == ("stopping", "idle")
 

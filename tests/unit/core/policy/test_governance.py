@@ -13,9 +13,9 @@ from trainmaster.core.policy.governance import (
     Fallback,
     Governing,
     Idle,
-    IdleThen,
     Notifications,
     OnOom,
+    Reaction,
     Recovery,
     Spot,
     UnmanagedJobs,
@@ -41,7 +41,7 @@ WATCHED = Idle(
     gpu_below_percent=1,
     for_=timedelta(minutes=15),
     period=timedelta(minutes=5),
-    then=IdleThen.NOTIFY,
+    then=Reaction.NOTIFY,
     warn_first=timedelta(minutes=10),
 )
 
@@ -103,7 +103,7 @@ def test_every_key_is_read() -> None:
             gpu_below_percent=5,
             for_=timedelta(minutes=30),
             period=timedelta(minutes=10),
-            then=IdleThen.REQUEUE,
+            then=Reaction.REQUEUE,
             warn_first=timedelta(),
         ),
         utilization=Utilization(gpu_below_percent=60, for_=timedelta(hours=2)),
@@ -153,7 +153,7 @@ def test_a_revision_from_before_these_defaults_watches_nothing(
 @pytest.mark.parametrize("defaults", [1, 2, 3, 4, 5])
 def test_a_written_section_means_the_same_under_all_defaults(defaults: int) -> None:
     stored = parse_policy({"idle": {"for": "30m"}}, is_stored=True, defaults=defaults)
-    assert stored.governing.idle == Idle(for_=timedelta(minutes=30), then=IdleThen.STOP)
+    assert stored.governing.idle == Idle(for_=timedelta(minutes=30), then=Reaction.STOP)
 
 
 def test_a_section_that_is_written_empty_is_watched_with_its_defaults() -> None:
@@ -162,7 +162,7 @@ def test_a_section_that_is_written_empty_is_watched_with_its_defaults() -> None:
         gpu_below_percent=1,
         for_=timedelta(minutes=15),
         period=timedelta(minutes=5),
-        then=IdleThen.STOP,
+        then=Reaction.STOP,
         warn_first=timedelta(minutes=10),
     )
     assert found.utilization == Utilization(gpu_below_percent=80, for_=timedelta(hours=1))
@@ -205,7 +205,8 @@ def test_no_class_at_all_may_be_retried() -> None:
         pytest.param({"idle": {"for": "8d", "period": "1h"}}, "idle.for", id="longer than a week"),
         pytest.param({"idle": {"then": "kill"}}, "idle.then", id="stop is the word"),
         pytest.param({"idle": {"min_age": "1h"}}, "idle.min_age", id="an unknown key"),
-        pytest.param({"utilization": {"then": "stop"}}, "utilization.then", id="only told"),
+        pytest.param({"utilization": {"then": "kill"}}, "utilization.then", id="no such reaction"),
+        pytest.param({"utilization": {"warn_first": "0"}}, "utilization.warn_first", id="no unit"),
         pytest.param({"utilization": {"for": "7m"}}, "utilization.for", id="whole periods of five minutes"),
         pytest.param({"utilization": {"for": "2d"}}, "utilization.for", id="a day at most"),
         pytest.param({"checkpoints": {"max_age": "30s"}}, "checkpoints.max_age", id="too new"),

@@ -60,7 +60,8 @@ export function endKind(attempt) {
 }
 
 const STOPS = new Set([
-  "stopped-by-user", "stopped-outside", "max-runtime", "max-wait", "idle", "idle-requeue", "spot-fallback", "restored",
+  "stopped-by-user", "stopped-outside", "max-runtime", "max-wait", "idle", "idle-requeue",
+  "underused", "underused-requeue", "spot-fallback", "restored",
 ]);
 
 // One track for each pool, instance type and capacity type, in the order of their names; a row of it is an instance.

@@ -1,4 +1,4 @@
-"""What the changes of tasks add to the rows of their arrays, in the transactions of the tasks.
+"""Adds changes of tasks to the rows of their arrays, in the transactions of the tasks.
 
 Sums and bits are only ever added to, so tasks that start or end at the same time do not lose against each
 other. A task ends once, so adding the number of its bit sets the bit.

@@ -197,7 +197,7 @@ def _step(before: Array, after: Array, writes: Writes) -> Update:
         add_bits(update, prefix, wanted & ~known)
     if after.ended_at is not None and before.ended_at is None:
         update.put["ttl"] = writes.retention.of_final(after.ended_at)
-        # Whoever waits for the array reads it on condition that it has not ended, or is told by its message.
+        # A dependent is stored on condition that the array has not ended; later ends release it by a message.
         had = ("#n = :v", True) if before.template.has_dependents else ("attribute_not_exists(#n)", None)
         update.conditions.append((had[0], rows.HAS_DEPENDENTS, had[1]))
     return update

@@ -103,7 +103,7 @@ class Array:
     template: Job
     """The job that each task is made from; its conditions, priority and score are those of the array."""
     indices: tuple[int, ...]
-    """In ascending order."""
+    """Indices of its tasks, in ascending order."""
     unexpanded: int
     """Bits of the tasks that do not exist as jobs yet and have not ended."""
     ver: int = 0
@@ -202,7 +202,7 @@ class ArrayRequest:
 
     body: Mapping[str, Any]
     columns: Mapping[str, Sequence[str | None]]
-    """By hyperparameter, the value of each task in the order of positions; None where the task has none."""
+    """Hyperparameter -> its value for each task, in the order of positions; None where a task has none."""
 
     def values(self, position: int) -> dict[str, str]:
         """Return the hyperparameters of one task that differ from the request's."""

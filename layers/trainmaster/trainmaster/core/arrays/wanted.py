@@ -28,7 +28,7 @@ class WantedArray:
     """The tasks that somebody wants of one request."""
 
     indices: tuple[int, ...]
-    """In ascending order."""
+    """Indices of the tasks, in ascending order."""
     values: tuple[Mapping[str, str], ...] = ()
     """Hyperparameters of each task, in the order of ``indices``; empty: all are as in the request."""
     at_most: int | None = None
@@ -37,7 +37,7 @@ class WantedArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadArray:
-    """What a body says, and what is wrong with it; ``wanted`` is None if there are errors."""
+    """A body as it was read, with its errors; ``wanted`` is None if there are any."""
 
     request: Any
     """The CreateTrainingJob request without the tag; not validated."""

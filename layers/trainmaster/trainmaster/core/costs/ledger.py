@@ -33,7 +33,8 @@ class Cause(StrEnum):
     FAILURES = "failures"
     """Training lost to anything else that ended the attempt."""
     IDLE = "idle"
-    """Training from the idle alarm to the end that it caused, and the work lost by that end."""
+    """Training from the idle alarm to the end that it caused, and the work lost by stops for idle or
+    underused GPUs."""
     WARM_POOL = "warm_pool"
     """Instances kept ready after their job, for the next one."""
     STARTUP = "startup"
@@ -43,6 +44,7 @@ class Cause(StrEnum):
 _LOST_TO: Mapping[str, Cause] = MappingProxyType(
     dict.fromkeys((ReasonCode.PREEMPTION.value, ReasonCode.WINDOW.value), Cause.PREEMPTION)
     | dict.fromkeys((ReasonCode.IDLE.value, ReasonCode.IDLE_REQUEUE.value), Cause.IDLE)
+    | dict.fromkeys((ReasonCode.UNDERUSED.value, ReasonCode.UNDERUSED_REQUEUE.value), Cause.IDLE)
 )
 
 

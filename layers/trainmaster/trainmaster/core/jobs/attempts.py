@@ -106,6 +106,8 @@ class GpuWatch:
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
     """Instant since which its utilization alarm is in ALARM."""
+    underused_stop_due: datetime | None = None
+    """When it is to be stopped unless its GPUs are used as the policy expects by then."""
     metrics_sought_at: datetime | None = None
     """When CloudWatch was checked for data of its GPUs, which happens once; None: not yet."""
 
@@ -117,7 +119,7 @@ class GpuWatch:
         return self.idle_since == instant
 
     def is_stop_due(self, now: datetime) -> bool:
-        return self.stop_due is not None and self.stop_due <= now
+        return any(due is not None and due <= now for due in (self.stop_due, self.underused_stop_due))
 
     def idle_until(self, instant: datetime) -> timedelta:
         """Return how long its GPUs have been idle at an instant; 0 if they are not."""

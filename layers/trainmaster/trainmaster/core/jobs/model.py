@@ -145,7 +145,7 @@ class Comebacks:
     """Hyperparameters of its next attempts that differ from the submitted ones, since the batch was
     halved."""
     idle_requeues: int = 0
-    """Number of times that it was stopped because its GPUs were idle, and requeued."""
+    """Number of times that it was stopped because its GPUs were idle or underused, and requeued."""
     reclaims: int | None = None
     """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
     They do not count towards ``preemption.max_per_job``."""

@@ -31,7 +31,7 @@ class ReasonCode(StrEnum):
     """The calendar has lowered the capacity, or will; also of an attempt that is stopped for it, and comes
     back."""
     ARRAY_LIMIT = "array-limit"
-    """As many tasks of its array run as may at once."""
+    """The tasks of its array that run are as many as may at once."""
     RECOUNT = "recount"
     """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"
@@ -46,13 +46,15 @@ class ReasonCode(StrEnum):
     """It comes back on on-demand instances."""
     IDLE_REQUEUE = "idle-requeue"
     """Its GPUs were idle."""
+    UNDERUSED_REQUEUE = "underused-requeue"
+    """Its GPUs were used less than the policy expects."""
     RESTORED = "restored"
     """The table was restored to before its next attempt."""
 
     # why a job is over
     COMPLETED = "completed"
     FAILED = "failed"
-    """Of an array: at least one of its tasks did not complete."""
+    """The job failed; at an array, at least one of its tasks did not complete."""
     STOPPED_BY_USER = "stopped-by-user"
     STOPPED_OUTSIDE = "stopped-outside"
     """Its stop was requested neither by us nor through us."""
@@ -61,6 +63,8 @@ class ReasonCode(StrEnum):
     MAX_WAIT = "max-wait"
     IDLE = "idle"
     """Its GPUs were idle, and it is not requeued."""
+    UNDERUSED = "underused"
+    """Its GPUs were used less than the policy expects, and it is not requeued."""
     FAILED_TO_START = "failed-to-start"
     NAME_TAKEN = "name-taken"
 

@@ -56,11 +56,11 @@ class EndKind(Enum):
     """Requeued; also without a charge as a retry: no capacity, a restored table."""
     PREEMPTED = auto()
     REQUEUED = auto()
-    """Stopped because its GPUs were idle, and requeued."""
+    """Stopped because its GPUs were idle or underused, or for the calendar, and requeued."""
     MOVED_TO_ON_DEMAND = auto()
 
 
-_REQUEUED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.WINDOW})
+_REQUEUED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.UNDERUSED_REQUEUE, ReasonCode.WINDOW})
 """Ends after which a job comes back that was stopped for no other job."""
 _FINAL: Mapping[JobState, EndKind] = MappingProxyType(
     {

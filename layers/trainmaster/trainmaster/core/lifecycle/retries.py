@@ -197,7 +197,7 @@ def most_retries(job: Job, recovery: Recovery) -> int:
 
 
 def may_requeue(job: Job, recovery: Recovery) -> bool:
-    """Tell whether a stop because of idle GPUs requeues the job.
+    """Tell whether a stop because of idle or underused GPUs requeues the job.
 
     It is not charged as a retry, but a job that hangs each time must end: it is requeued at most as many
     times as it may be retried.

@@ -249,7 +249,8 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
 def _waits_again(job: Job, end: End, attempt: Attempt, *, now: datetime) -> Job:
     is_reclaimed = attempt.preempted_for is not None and attempt.preempted_for.reclaims is True
     is_preempted = end.reason.code is ReasonCode.PREEMPTION
-    idle_requeues = job.comebacks.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE)
+    is_for_gpus = end.reason.code in {ReasonCode.IDLE_REQUEUE, ReasonCode.UNDERUSED_REQUEUE}
+    idle_requeues = job.comebacks.idle_requeues + is_for_gpus
     reclaims = (job.comebacks.reclaims or 0) + (is_preempted and is_reclaimed) or None
     again = replace(
         job,

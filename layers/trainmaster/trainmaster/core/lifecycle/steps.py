@@ -179,22 +179,23 @@ def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) 
     return replace(job, live=replace(live, watch=replace(live.watch, idle_since=since, stop_due=stop_due)))
 
 
-def stopped_for_idle(job: Job, now: datetime) -> Job:
-    """Stop a job whose GPUs were idle for too long; it is not requeued."""
-    return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, ReasonCode.IDLE, now=now))
+def underused(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
+    """Record that its GPUs are underused, and when that is to end it; ``since`` None: not any more."""
+    live = job.live_attempt
+    watch = replace(live.watch, underused_since=since, underused_stop_due=stop_due)
+    return replace(job, live=replace(live, watch=watch))
 
 
-def requeued_for_idle(job: Job, now: datetime) -> Job:
-    """Stop a job whose GPUs were idle for too long; it resumes from its checkpoint, not charged."""
-    return replace(job.moved_to(JobState.PREEMPTING), reason=_idle(job, ReasonCode.IDLE_REQUEUE, now=now))
+def stopped_for_its_gpus(job: Job, reason: Reason, *, requeues: bool) -> Job:
+    """Stop a job for what an alarm says of its GPUs.
 
-
-def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
+    Args:
+        job: A running job.
+        reason: What the alarm says, and for how long.
+        requeues: Whether it resumes from its checkpoint, which is not charged.
+    """
     assert job.state is JobState.RUNNING, job.state
-    watch = job.live_attempt.watch
-    assert watch.is_idle, f"{job.name} is not idle"
-    minutes = watch.idle_until(now) // timedelta(minutes=1)
-    return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
+    return replace(job.moved_to(JobState.PREEMPTING if requeues else JobState.STOPPING), reason=reason)
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:

@@ -1,4 +1,4 @@
-"""What becomes of the job of a task when somebody changes its array."""
+"""Decides how the job of a task follows a change of its array."""
 
 from datetime import datetime
 

@@ -1,16 +1,17 @@
 """Reactions to the alarms of a job's GPUs: the job before, what was read, and the job after."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.attempts import GpuWatch, Reason
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.retries import may_requeue
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
-from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Watch
+from trainmaster.core.policy.governance import Governing, Idle, Reaction, Utilization, Watch
 
 TRAINING = "Training"
 """The one secondary status in which GPUs are expected to work."""
@@ -70,58 +71,94 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
     """
     if not is_watched(job) or (reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA):
         return job
-    since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None
+    is_low = reading is not None and reading.state is AlarmState.ALARM and section_of(kind, watch) is not None
+    since = reading.since if is_low and reading is not None else None
+    due = _stop_due(warning_of(job.live_attempt.watch, kind), since, section_of(kind, watch), now=now)
+    if kind is AlarmKind.IDLE:
+        return steps.idle(job, since=since, stop_due=due)
+    return steps.underused(job, since=since, stop_due=due)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned:
+    """One of a job's alarms as its row has it, and as its owner was notified."""
+
+    since: datetime | None
+    """Instant of the alarm; None: it is not in ALARM."""
+    stop_due: datetime | None
+    """Announced instant of the stop; None: none was announced."""
+
+
+def warning_of(watch: GpuWatch, kind: AlarmKind) -> Warned:
+    """Return what a job's row says of its alarm of this kind."""
     match kind:
         case AlarmKind.IDLE:
-            return _idle_since(job, since if watch.idle else None, watch.idle, now=now)
+            return Warned(since=watch.idle_since, stop_due=watch.stop_due)
         case AlarmKind.UTILIZATION:
-            live = job.live_attempt
-            noted = replace(live.watch, underused_since=since if watch.utilization else None)
-            return replace(job, live=replace(live, watch=noted))
+            return Warned(since=watch.underused_since, stop_due=watch.underused_stop_due)
         case _:
             assert_never(kind)
 
 
-def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: datetime) -> Job:
-    """Record since when it is idle.
+def section_of(kind: AlarmKind, watch: Watch) -> Idle | Utilization | None:
+    """Return the part of the policy about alarms of this kind; None: it wants none."""
+    return watch.idle if kind is AlarmKind.IDLE else watch.utilization
 
-    From each transition to ALARM its owner has ``warn_first`` before a stop.
+
+def _stop_due(
+    warned: Warned, since: datetime | None, section: Idle | Utilization | None, *, now: datetime
+) -> datetime | None:
+    """Return when the job is to be stopped.
+
+    From each transition to ALARM its owner has ``warn_first``. The same ALARM keeps the instant that was
+    announced; a new one begins a new warning.
     """
-    live = job.live_attempt
-    if since is None or idle is None or idle.then is IdleThen.NOTIFY:
-        return steps.idle(job, since=since)
-    # The same ALARM keeps the instant that its owner was notified of; a new one begins a new warning.
-    known = live.watch.stop_due if live.watch.is_idle_since(since) else None
-    return steps.idle(job, since=since, stop_due=known or now + idle.warn_first)
+    if since is None or section is None or section.then is Reaction.NOTIFY:
+        return None
+    known = warned.stop_due if warned.since == since else None
+    return known or now + section.warn_first
 
 
-def stop_for_idleness(
-    job: Job, reading: AlarmReading | None, governing: Governing, *, now: datetime
+def stop_due_for(watch: GpuWatch, *, now: datetime) -> tuple[AlarmKind, ...]:
+    """Return the kinds of alarms for which the attempt's announced stop is due, idleness first."""
+    dues = {AlarmKind.IDLE: watch.stop_due, AlarmKind.UTILIZATION: watch.underused_stop_due}
+    return tuple(kind for kind, due in dues.items() if due is not None and due <= now)
+
+
+def stop_for(
+    job: Job, kind: AlarmKind, reading: AlarmReading | None, governing: Governing, *, now: datetime
 ) -> Job | None:
     """Stop the job if its time is over and its alarm is in the ALARM that its owner was warned of.
 
-    One that may not be requeued any more, because it was idle again and again, is stopped for good. None
+    One that may not be requeued any more, because it was so again and again, is stopped for good. None
     means that the job is not stopped.
 
     Args:
         job: A running job.
-        reading: State of its idle alarm now; None: there is no such alarm.
-        governing: Rules for idle jobs and retries in force.
+        kind: Kind of the alarm.
+        reading: State of this alarm now; None: there is no such alarm.
+        governing: Rules for such jobs and for retries in force.
         now: UTC.
     """
-    watch, idle = (job.live.watch if job.live else None), governing.idle
-    if idle is None or watch is None or not watch.is_stop_due(now) or not is_watched(job):
+    section = section_of(kind, governing.watch)
+    if section is None or job.live is None or kind not in stop_due_for(job.live.watch, now=now):
         return None
-    if reading is None or reading.state is not AlarmState.ALARM or not watch.is_idle_since(reading.since):
+    warned = warning_of(job.live_attempt.watch, kind)
+    is_as_warned = reading is not None and reading.state is AlarmState.ALARM and reading.since == warned.since
+    if not is_as_warned or not is_watched(job) or section.then is Reaction.NOTIFY:
         return None
-    match idle.then:
-        case IdleThen.STOP:
-            return steps.stopped_for_idle(job, now)
-        case IdleThen.REQUEUE if not may_requeue(job, governing.recovery):
-            return steps.stopped_for_idle(job, now)
-        case IdleThen.REQUEUE:
-            return steps.requeued_for_idle(job, now)
-        case IdleThen.NOTIFY:
-            return None
-        case _:
-            assert_never(idle.then)
+    requeues = section.then is Reaction.REQUEUE and may_requeue(job, governing.recovery)
+    code, says = _STOPS[kind, requeues]
+    minutes = (now - warned.since) // timedelta(minutes=1) if warned.since else 0
+    reason = Reason(code=code, message=f"{says}: {max(minutes, 0)} minutes since its alarm went off")
+    return steps.stopped_for_its_gpus(job, reason, requeues=requeues)
+
+
+_IDLE, _UNDERUSED = "its GPUs did nothing", "its GPUs were used less than the policy expects"
+_STOPS: Mapping[tuple[AlarmKind, bool], tuple[ReasonCode, str]] = {
+    (AlarmKind.IDLE, False): (ReasonCode.IDLE, _IDLE),
+    (AlarmKind.IDLE, True): (ReasonCode.IDLE_REQUEUE, _IDLE),
+    (AlarmKind.UTILIZATION, False): (ReasonCode.UNDERUSED, _UNDERUSED),
+    (AlarmKind.UTILIZATION, True): (ReasonCode.UNDERUSED_REQUEUE, _UNDERUSED),
+}
+"""Reason of a stop, by the kind of alarm and whether the job comes back."""

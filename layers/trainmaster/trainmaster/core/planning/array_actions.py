@@ -1,4 +1,4 @@
-"""What a plan does with arrays beside starting their tasks: expand them, hold them, note their end."""
+"""Actions of a plan on arrays, beside starts of their tasks: expand them, hold them, note their end."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -119,7 +119,7 @@ def _vector(change: CapacityFrom) -> dict[Capacity, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drained:
-    """What a lowering takes, and the pool as it is once that was asked for."""
+    """The actions of a lowering, and the pool as it is once they were carried out."""
 
     actions: tuple[Drain | ReleaseWarm, ...]
     snapshot: Snapshot

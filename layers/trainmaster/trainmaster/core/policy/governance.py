@@ -83,7 +83,9 @@ class UnmanagedJobs(Section):
     )
 
 
-class IdleThen(StrEnum):
+class Reaction(StrEnum):
+    """Choices for a job whose GPUs are idle, or underused."""
+
     NOTIFY = "notify"
     STOP = "stop"
     REQUEUE = "requeue"
@@ -105,8 +107,8 @@ class Idle(Section):
     period: timedelta = key(
         Duration(least=_MINUTE, most=_ALARM_DAY), "5m", "Length of a data point of the alarm; whole minutes."
     )
-    then: IdleThen = key(
-        Word(IdleThen),
+    then: Reaction = key(
+        Word(Reaction),
         "stop",
         "`notify`: the owner is notified; `stop`: the job is stopped; `requeue`: it is stopped and resumes "
         "from its checkpoint. `stop` is the default only where the section `idle` is written.",
@@ -129,26 +131,26 @@ class Idle(Section):
             at.below("for").refuse(message, "lower it, or write a period of 1h or more")
 
 
-class UtilizationThen(StrEnum):
-    NOTIFY = "notify"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utilization(Section):
-    """The alarm on underused GPUs: it only notifies the owner."""
+    """The alarm on GPUs that are underused."""
 
     PERIOD: ClassVar[timedelta] = timedelta(minutes=5)
     """Length of one data point of the alarm; ``for_`` is a multiple of it."""
 
     gpu_below_percent: int = key(
-        _PERCENT, 80, "The owner is notified when the least busy host uses less than this of one GPU."
+        _PERCENT, 80, "A job is underused when its least busy host uses less than this of one GPU."
     )
     for_: timedelta = key(
         Duration(least=PERIOD, most=_ALARM_DAY), "1h", "How long without interruption; a multiple of `5m`."
     )
-    then: UtilizationThen = key(
-        Word(UtilizationThen), "notify", "The owner is notified; there is nothing else yet."
+    then: Reaction = key(
+        Word(Reaction),
+        "notify",
+        "`notify`: the owner is notified; `stop`: the job is stopped; `requeue`: it is stopped and resumes "
+        "from its checkpoint.",
     )
+    warn_first: timedelta = key(_RUN, "1h", "Time from the notice to the stop.")
 
     def check(self, at: Location) -> None:
         if at.is_sound("for") and self.for_ % self.PERIOD:

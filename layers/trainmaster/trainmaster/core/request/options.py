@@ -1,7 +1,7 @@
 """Options that users set in tags, because tags are what plain SDK code can set."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -21,6 +21,8 @@ PREEMPTIBLE = "trainmaster:preemptible"
 RETRIES = "trainmaster:retries"
 ON_OOM = "trainmaster:on_oom"
 ALTERNATIVES = "trainmaster:alternatives"
+ANY_SUBNET = "any"
+"""Stands in a shape of that tag for each subnet of the request."""
 AFTER = "trainmaster:after"
 AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 """Tags whose conditions count together: the value of one tag has 256 characters at most."""
@@ -33,7 +35,7 @@ DEFAULT_PRIORITY = 0
 MAX_RETRIES = 5
 
 _ALTERNATIVE = re.compile(
-    r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+))?"
+    r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+|any))?"
 )
 
 # Source: SageMaker API reference, TrainingJobName.
@@ -66,6 +68,15 @@ class Alternative:
     capacity: Capacity
     count: int
     subnet: str | None
+    """The one subnet of it; ``ANY_SUBNET``: each of the request's in turn; None: all of them at once."""
+
+    def subnets(self, of_request: Sequence[str]) -> tuple[str | None, ...]:
+        """Return the subnets of the shapes that it stands for.
+
+        Args:
+            of_request: Subnets of the request's VpcConfig; without any the network is SageMaker's.
+        """
+        return tuple(of_request) or (None,) if self.subnet == ANY_SUBNET else (self.subnet,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +170,7 @@ def _alternative(text: str) -> Alternative:
     if match is None:
         raise BadOptionError(
             "is not a list of shapes",
-            "write type=count, then :spot and @subnet-id if wanted, with one space between two shapes:"
+            "write type=count, then :spot and @subnet-id or @any if wanted, one space between two shapes:"
             " ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1",
         )
     capacity_type = CapacityType.SPOT if match["spot"] else CapacityType.ON_DEMAND

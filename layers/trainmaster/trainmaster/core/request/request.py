@@ -21,7 +21,7 @@ from trainmaster.core.jobs.instances import (
 )
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.request.completion import in_whole_numbers, with_runtime
-from trainmaster.core.request.options import Alternative, PlanUse, UserOptions, read_options
+from trainmaster.core.request.options import PlanUse, UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
 TAG_JOB = "trainmaster:job"
@@ -157,13 +157,16 @@ def _on_plan(shape: Shape, plan: str | None) -> Shape:
 
 
 def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
-    return tuple(_alternative(body, alternative) for alternative in options.alternatives)
-
-
-def _alternative(body: Mapping[str, Any], alternative: Alternative) -> Shape:
-    vector = {alternative.capacity: alternative.count}
-    return Shape(
-        vector=vector, subnet=alternative.subnet, warm_key=warm_key(body, vector, subnet=alternative.subnet)
+    listed = body.get("VpcConfig", {}).get("Subnets", [])
+    wanted = (
+        (alternative.capacity, alternative.count, subnet)
+        for alternative in options.alternatives
+        for subnet in alternative.subnets(listed)
+    )
+    # A shape that is named for itself and is among those of @any counts once, where it comes first.
+    return tuple(
+        Shape(vector={kind: count}, subnet=subnet, warm_key=warm_key(body, {kind: count}, subnet=subnet))
+        for kind, count, subnet in dict.fromkeys(wanted)
     )
 
 

@@ -83,10 +83,11 @@ def _alternatives(body: Section) -> Iterator[Form]:
     for index, tag in elements(body, "Tags"):
         if tag.get("Key") == ALTERNATIVES:
             field = path_text(("Tags", index, "Value"))
-            yield from (
-                _alternative(alternative, field, _subnets(body))
-                for alternative in _read(text(tag, "Value") or "")
-            )
+            of_request = _subnets(body)
+            for alternative in _read(text(tag, "Value") or ""):
+                for subnet in alternative.subnets(sorted(of_request)):
+                    subnets = of_request if subnet is None else frozenset({subnet})
+                    yield _alternative(alternative, field, subnets)
 
 
 def _read(value: str) -> tuple[Alternative, ...]:
@@ -108,7 +109,7 @@ def _alternative(alternative: Alternative, field: str, subnets: frozenset[str]) 
     return Form(
         asked=(part,),
         is_spot=alternative.capacity.capacity_type is CapacityType.SPOT,
-        subnets=subnets if alternative.subnet is None else frozenset({alternative.subnet}),
+        subnets=subnets,
     )
 
 

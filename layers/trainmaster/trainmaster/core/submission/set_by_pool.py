@@ -5,10 +5,12 @@ from typing import Any
 
 from trainmaster.core.errors import FieldError
 from trainmaster.core.policy.pool_overrides import Overrides
-from trainmaster.core.request.options import ALTERNATIVES
+from trainmaster.core.request.options import ALTERNATIVES, ANY_SUBNET
 from trainmaster.core.request.request_shapes import SHAPES
 from trainmaster.core.submission.request_places import Places
 
+MOST_SHAPES = 40
+"""Shapes of one job that a pass tries one after the other."""
 MOST_TAGS: int = SHAPES["TagList"]["max"]
 """Tags that a request may have beside those that the queue adds at the start."""
 
@@ -69,6 +71,15 @@ def override_violations(places: Places, overrides: Overrides) -> Iterator[FieldE
         allowed = ", ".join(overrides.subnets)
         message = f"names {subnet}, but the pool's jobs run in {allowed}"
         yield FieldError(field=places.tag(ALTERNATIVES), message=message, hint=f"write {allowed}")
+    options = places.ask.options
+    names_any = any(alternative.subnet == ANY_SUBNET for alternative in options.alternatives)
+    if names_any and not places.body.get("VpcConfig", {}).get("Subnets"):
+        message = f"has @{ANY_SUBNET}, which stands for the subnets of VpcConfig, and there is none"
+        hint = f"write VpcConfig with the subnets to choose from, or leave @{ANY_SUBNET} out"
+        yield FieldError(field=places.tag(ALTERNATIVES), message=message, hint=hint)
+    if len(places.ask.shapes) > MOST_SHAPES:
+        message = f"stands for {len(places.ask.shapes)} shapes, at most {MOST_SHAPES} are tried"
+        yield FieldError(field=places.tag(ALTERNATIVES), message=message, hint="name fewer types, or subnets")
     count = len(places.body.get("Tags", []))
     if count > MOST_TAGS:
         message = f"are {count} with those that the pool adds, and SageMaker leaves room for {MOST_TAGS}"

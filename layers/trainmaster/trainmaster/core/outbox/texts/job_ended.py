@@ -40,10 +40,9 @@ _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
     {
         ReasonCode.MAX_RUNTIME: "Give it a longer MaxRuntimeInSeconds; it resumes from its checkpoints.",
         ReasonCode.MAX_WAIT: "Give it a longer MaxWaitTimeInSeconds, or on-demand instances.",
-        ReasonCode.STOPPED_OUTSIDE: (
-            "CloudTrail says who called StopTrainingJob. `trainmaster cancel` would have recorded it."
-        ),
+        ReasonCode.STOPPED_OUTSIDE: "CloudTrail says who called StopTrainingJob; `cancel` would note it.",
         ReasonCode.IDLE: "Find in its log what its GPUs waited for before you queue it again.",
+        ReasonCode.UNDERUSED: "Look for a slow input pipeline or a small batch.",
     },
 )
 """Advice by reason code of the stop."""
@@ -163,8 +162,11 @@ def _preempted(change: Change) -> Notice:
 
 def _requeued(change: Change) -> Notice:
     job, ended = change.after, change.ended
+    code = ended.reason.code if ended is not None and ended.reason is not None else None
     how, todo = "while its GPUs were idle", "See in its log what its GPUs waited for."
-    if ended is not None and ended.reason is not None and ended.reason.code is ReasonCode.WINDOW:
+    if code is ReasonCode.UNDERUSED_REQUEUE:
+        how = "while its GPUs were underused"
+    elif code is ReasonCode.WINDOW:
         how = "as the calendar lowered the capacity"
         todo = f"Nothing: it starts again automatically.{_unsaved(job)}"
     return _notice(
@@ -185,9 +187,8 @@ def _moved(change: Change) -> Notice:
         NoticeKind.MOVED_TO_ON_DEMAND,
         change,
         Words(
-            what=f"Job {job.name} made little progress on spot instances;"
-            " from now on it asks for on-demand ones."
-            f" {loss_text(change)}",
+            what=f"Job {job.name} made little progress on spot instances; from now on it asks for on-demand "
+            f"ones. {loss_text(change)}",
             why=_reason(change),
             todo="Nothing: it is in the queue and starts again automatically. On-demand instances cost more."
             + _unsaved(job),
@@ -217,8 +218,7 @@ def end_notice(change: Change) -> Notice | None:
 
 
 def _reason(change: Change) -> str:
-    reason = reason_of_end(change)
-    return quoted(reason.message) if reason else ""
+    return quoted(reason.message) if (reason := reason_of_end(change)) else ""
 
 
 def _why_it_failed(change: Change) -> str:

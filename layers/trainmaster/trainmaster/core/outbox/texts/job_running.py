@@ -1,9 +1,10 @@
 """Notices about a job while it runs: its GPUs, its alarms, its checkpoints, its capacity."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
-from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.attempts import Attempt, GpuWatch
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change
@@ -24,7 +25,7 @@ _HOW_TO_GUARD: Mapping[Code, str] = {
 
 def idle_notice(change: Change) -> Notice | None:
     """Return the idle warning, if due. The policy decides whether a stop follows; ``stop_due`` says when."""
-    live = _warned(change)
+    live = _warned(change, lambda watch: (watch.idle_since, watch.stop_due))
     if live is None or live.watch.idle_since is None:
         return None
     job, due = change.after.name, live.watch.stop_due
@@ -55,19 +56,27 @@ def busy_again_notice(change: Change) -> Notice | None:
 
 
 def underused_notice(change: Change) -> Notice | None:
-    live = _became(change, lambda live: live.watch.underused_since is not None)
+    """Return the warning of underused GPUs, if due; ``underused_stop_due`` says whether a stop follows."""
+    live = _warned(change, lambda watch: (watch.underused_since, watch.underused_stop_due))
     if live is None or live.watch.underused_since is None:
         return None
-    job = change.after.name
+    job, due = change.after.name, live.watch.underused_stop_due
+    follows, advice = "", "Look for a slow input pipeline or a small batch."
+    if due is not None:
+        follows = f" It is stopped at {instant(due)} unless they are used more by then."
     return _notice(
         NoticeKind.JOB_UNDERUSED,
         change.after,
         Words(
-            what=f"The GPUs of job {job} have been underused since {instant(live.watch.underused_since)}.",
+            what=f"The GPUs of job {job} have been underused since {instant(live.watch.underused_since)}."
+            f"{follows}",
             why="One of its hosts is below what the policy expects (`utilization.gpu_below_percent`).",
-            todo="Nothing is done about it. Look for a slow input pipeline or a small batch.",
+            todo=advice if due is not None else f"Nothing is done about it. {advice}",
         ),
-        {"underused_since": iso(live.watch.underused_since)},
+        {
+            "underused_since": iso(live.watch.underused_since),
+            **({} if due is None else {"stop_due": iso(due)}),
+        },
     )
 
 
@@ -127,11 +136,16 @@ def spot_notice(change: Change) -> Notice | None:
     )
 
 
-def _warned(change: Change) -> Attempt | None:
-    """Return the attempt if it is idle since now, or its announced stop has changed; None otherwise."""
+def _warned(change: Change, warning: Callable[[GpuWatch], tuple[datetime | None, ...]]) -> Attempt | None:
+    """Return the attempt if one of its alarms rings since now, or its announced stop has changed.
+
+    Args:
+        change: A change of a job.
+        warning: Returns the instant of the alarm, and that of the stop.
+    """
     before, after = change.before.live, change.after.live
-    if before is None or after is None or after.watch.stop_due in (None, before.watch.stop_due):
-        return _became(change, lambda live: live.watch.is_idle)
+    if before is None or after is None or warning(after.watch)[1] in (None, warning(before.watch)[1]):
+        return _became(change, lambda live: warning(live.watch)[0] is not None)
     same = before.number == after.number and change.after.state is JobState.RUNNING
     return after if same else None
 
