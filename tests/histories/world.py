@@ -28,6 +28,7 @@ from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
+from trainmaster.services.training_plans import PlanLooks
 from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 
 from tests.builders import NOON
@@ -195,6 +196,9 @@ class World:
                 store=store,
                 clock=self.clock,
                 stack="trainmaster",
+            ),
+            plan_looks=PlanLooks(
+                plans=ports.training, policies=ports.policies, pools=reader, store=store, clock=self.clock
             ),
             metric_looks=MetricLooks(
                 metrics=self.stage.watched(self.metrics), reader=reader, store=store, clock=self.clock

@@ -12,6 +12,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import PoolState
+from trainmaster.services.training_plans import with_plans
 
 from tests.integration.sagemaker_stub import SageMakerStub
 
@@ -52,8 +53,9 @@ def check(plane: Plane, names: Sequence[str], *, capacity: Vector | None = None)
 
 def capacity_of(plane: Plane) -> dict[Capacity, int]:
     """Of all pools: a type belongs to one of them."""
-    pools = parse_policy(plane.wiring.policies.current().document).pools
-    return total(pool_vector(pool) for pool in pools)
+    policies, now = plane.wiring.policies, plane.wiring.clock()
+    policy = with_plans(parse_policy(policies.current().document), policies, now)
+    return total(pool_vector(pool) for pool in policy.pools)
 
 
 def _check_pool(plane: Plane, pool: str, state: PoolState, jobs: Sequence[Job]) -> None:

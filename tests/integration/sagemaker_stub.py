@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster.core.jobs.instances import Capacity, plan_name
+
 from local.wire import Response
 from tests.integration.cloud import json_response, refusal
 
@@ -60,6 +62,8 @@ class TrainingJob:
         counted: dict[str, int] = {}
         for part in parts:
             name = part["InstanceType"] + (":spot" if self.request.get("EnableManagedSpotTraining") else "")
+            if plan := resources.get("TrainingPlanArn"):
+                name = Capacity.of_plan(name, plan_name(plan))
             count = part.get("InstanceCount", resources.get("InstanceCount"))
             counted[name] = counted.get(name, 0) + count
         return counted
@@ -71,6 +75,8 @@ class SageMakerStub:
     jobs: dict[str, TrainingJob] = field(default_factory=dict)
     creates: list[str] = field(default_factory=list)
     """Names of accepted CreateTrainingJob calls, in order."""
+    plans: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Answers of DescribeTrainingPlan, by the plan's name."""
     limits: dict[str, int] = field(default_factory=dict)
     """The account's quota by instance type, warm pools counted; none where it is not named."""
     keeps_released: bool = False
@@ -142,6 +148,10 @@ class SageMakerStub:
         if status := self._warm_status(job):
             described["WarmPoolStatus"] = {"Status": status, **self._retained(job)}
         return json_response(described)
+
+    def _DescribeTrainingPlan(self, body: dict[str, Any]) -> Response:
+        plan = self.plans.get(body["TrainingPlanName"].rpartition("/")[2])
+        return refusal("ResourceNotFound", "no such plan") if plan is None else json_response(plan)
 
     def _ListTrainingJobs(self, body: dict[str, Any]) -> Response:
         """One page, the newest first; as in the real service it is cut before it is filtered."""

@@ -8,6 +8,7 @@ from trainmaster.adapters.dynamodb.history_rows import capacity_change_key
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.history.past_records import CapacityChange, PolicyPut
 from trainmaster.core.policy import UNMANAGED
+from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 from tests.memory.history import history_begins
@@ -32,6 +33,12 @@ class MemoryPolicyStore:
 
     def note_capacity(self, changes: Sequence[CapacityChange]) -> None:
         self._tables.history |= {capacity_change_key(change): change for change in changes}
+
+    def plans(self) -> Mapping[str, PlanSeen]:
+        return dict(self._tables.plans)
+
+    def note_plan(self, plan: PlanSeen) -> None:
+        self._tables.plans[plan.arn] = plan
 
     def close(self, freeze: SubmissionFreeze) -> None:
         for pool in freeze.pools:

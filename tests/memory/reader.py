@@ -16,7 +16,6 @@ from trainmaster.core.costs.ledger import (
     budget_cents,
     month_of,
 )
-from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.forecast.run_times import RunTimes
@@ -135,7 +134,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
             last_end=dict(rows.last_end),
             served=dict(rows.served),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
-            prices=PriceTable(overrides=policy.prices),
+            prices=policy.price_table,
             order_key=rows.order_key,
             spot_max_wait=policy.spot_max_wait,
             watch=policy.governing.watch,

@@ -22,6 +22,7 @@ from trainmaster.core.jobs.observations import (
     Observation,
     TrainingInterval,
 )
+from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.request.request import Launcher
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
@@ -105,6 +106,8 @@ class MemorySageMaker:
     """Why a request is refused, for as long as it is here."""
     unseen: set[str] = field(default_factory=set)
     """Names that Describe does not find, although they may be there."""
+    plans: dict[str, PlanSeen] = field(default_factory=dict)
+    """Training plans as SageMaker describes them, by ARN."""
     unlisted: set[str] = field(default_factory=set)
     untagged: set[str] = field(default_factory=set)
     """Names whose tags are not shown (yet)."""
@@ -168,6 +171,9 @@ class MemorySageMaker:
             interruptions=job.interruptions,
             training_intervals=tuple(job.training_intervals),
         )
+
+    def plan(self, arn: str) -> PlanSeen | None:
+        return self.plans.get(arn)
 
     def described(self, training_job_name: str) -> Described | None:
         seen, job = self.describe(training_job_name), self.jobs.get(training_job_name)

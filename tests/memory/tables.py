@@ -22,6 +22,7 @@ from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
+from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -115,6 +116,7 @@ class Tables:
     """Entry ids of roots, and teams that were notified of their end."""
     policy: StoredPolicy = NO_POLICY
     revisions: dict[int, StoredPolicy] = field(default_factory=dict)
+    plans: dict[str, PlanSeen] = field(default_factory=dict)
 
 
 def lane_of(job: Job) -> str:

@@ -39,6 +39,7 @@ def pool_lines(rows: Iterable[PoolRow], *, ahead: bool = False) -> Iterator[str]
             f" {gauge.used} used, {gauge.warm} warm, {gauge.free} free"
             for gauge in pool.gauges
         )
+        yield from (f"  {plan}" for plan in pool.plans)
         yield from (f"  {change}" for change in (pool.calendar if ahead else pool.calendar[:1]))
         if len(pool.calendar) > 1 and not ahead:
             yield f"  and {len(pool.calendar) - 1} more changes of the calendar in 7 days (--ahead)"

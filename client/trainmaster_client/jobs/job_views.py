@@ -193,11 +193,13 @@ class JobView:
     attempts: tuple[Attempt, ...]
     history: tuple[Transition, ...]
     """Transitions of the job, oldest first."""
+    is_on_plan: bool = False
+    """Whether it runs on a training plan, or waits for one alone."""
 
     @property
     def instances(self) -> str:
         shapes = [f"{count}x {kind}" for kind, count in self.instances_by_type.items()]
-        return ", ".join(shapes) + (" spot" if self.is_spot else "")
+        return ", ".join(shapes) + (" spot" if self.is_spot else " on a plan" if self.is_on_plan else "")
 
     @property
     def instance_count(self) -> int:
@@ -243,6 +245,7 @@ def _job_view(document: Document) -> JobView:
             printable(kind): int(count) for kind, count in (document.get("instances") or {}).items()
         },
         is_spot=document.get("capacity_type") == "spot",
+        is_on_plan=document.get("capacity_type") == "plan",
         submitted_by=printable(document.get("submitted_by")),
         submitted_at=_optional(document.get("submitted_at"), datetime.fromisoformat),
         started_at=_optional(document.get("started_at"), datetime.fromisoformat),

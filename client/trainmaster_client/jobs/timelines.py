@@ -224,6 +224,7 @@ def _capacity(document: Mapping[str, Any]) -> CapacityChange:
         by_kind={
             "on-demand": _counts(document.get("capacity")),
             "spot": _counts(document.get("spot_capacity")),
+            "plan": _counts(document.get("plan_capacity")),
         },
     )
 

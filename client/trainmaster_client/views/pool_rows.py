@@ -16,6 +16,7 @@ from trainmaster_client.views.short_names import middle_cut
 _LEAST_NAME = 8
 """Cells of a pool's name."""
 _KINDS = (("on-demand", "capacity"), ("spot", "spot_capacity"))
+_SUFFIXES = {"spot": " spot", "plan": " on plans"}
 Part = Mapping[str, Any]
 """A JSON object of the answer."""
 
@@ -41,6 +42,8 @@ class PoolRow:
     gauges: tuple[Gauge, ...]
     calendar: tuple[str, ...]
     """Changes of its capacity by its calendar in the next days, in order."""
+    plans: tuple[str, ...]
+    """Its training plans: how many instances, and when their windows are."""
     teams: tuple[str, ...]
     warm: tuple[str, ...]
     """Its warm pools."""
@@ -91,6 +94,7 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
             f"from {datetime.fromisoformat(change['at']):%Y-%m-%d %H:%M} UTC on {_counts(change['capacity'])}"
             for change in pool.get("calendar") or ()
         ),
+        plans=tuple(_plan_text(plan, now) for plan in pool.get("plans") or ()),
         teams=tuple(_team_text(team, rules) for team in pool.get("teams") or ()),
         warm=tuple(
             f"{int(warm['instances'])}x {printable(warm['instance_type'])} {_until(warm['expires_at'], now)}"
@@ -178,6 +182,30 @@ def _until(text: str, now: datetime) -> str:
     return f"for {short_length(datetime.fromisoformat(text) - now)}"
 
 
+def _plan_text(plan: Part, now: datetime) -> str:
+    name = printable(plan["arn"]).rpartition("/")[2]
+    if not plan.get("instance_type"):
+        return f"plan {name}: not described by SageMaker yet"
+    count = f"{int(plan['instances'])}x {printable(plan['instance_type'])}, {int(plan['used'])} used"
+    parts = [count, printable(plan["status"]).lower(), *_windows(plan, now)]
+    if plan.get("trouble"):
+        parts.append(f"not described since: {printable(plan['trouble'])}")
+    return f"plan {name}: {', '.join(parts)}"
+
+
+def _windows(plan: Part, now: datetime) -> Iterator[str]:
+    window, later = plan.get("window"), plan.get("next")
+    if window is not None:
+        closes, ends = (datetime.fromisoformat(window[key]) for key in ("closes", "to"))
+        word = "closes" if closes > now else "closed"
+        yield f"{word} {closes:%Y-%m-%d %H:%M} UTC, ends {ends:%Y-%m-%d %H:%M} UTC"
+    if later is not None:
+        begins, ends = (datetime.fromisoformat(later[key]) for key in ("from", "to"))
+        yield f"next window {begins:%Y-%m-%d %H:%M} to {ends:%Y-%m-%d %H:%M} UTC"
+    if window is None and later is None:
+        yield "no window to come"
+
+
 def _team_text(team: Part, rules: Part) -> str:
     parts = [f"uses {_vector(team.get('used'))}"]
     if team.get("quota") is not None:
@@ -203,7 +231,7 @@ def _share_text(share: Part, half_life: str) -> str:
 
 def _vector(by_kind: Part | None) -> str:
     parts = [
-        f"{int(count)}x {printable(instance_type)}{' spot' if kind == 'spot' else ''}"
+        f"{int(count)}x {printable(instance_type)}{_SUFFIXES.get(kind, '')}"
         for kind, counts in (by_kind or {}).items()
         for instance_type, count in counts.items()
     ]

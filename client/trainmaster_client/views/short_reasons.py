@@ -78,7 +78,8 @@ def _missing(job: JobView, free: Mapping[str, Mapping[str, int]] | None) -> str:
     """Say how many of its instances are missing, where the pool's free ones are known."""
     if free is None:
         return WAITS_FOR[ReasonCode.CAPACITY]
-    there = free.get("spot" if job.is_spot else "on-demand") or {}
+    kind = "spot" if job.is_spot else "plan" if job.is_on_plan else "on-demand"
+    there = free.get(kind) or {}
     missing = sum(max(count - there.get(kind, 0), 0) for kind, count in job.instances_by_type.items())
     return f"waits for {missing} of {job.instance_count}" if missing else WAITS_FOR[ReasonCode.CAPACITY]
 

@@ -34,7 +34,7 @@ from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running, waiting
 
-SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
+SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1", avoids_plans=True)
 SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
 REFUSED = RequestRefusals(
     count=3, code="ValidationException", number=9, alone=2, alone_since=NOON + minutes(1)
@@ -70,6 +70,7 @@ def full_attempt() -> Attempt:
     return attempt(
         number=2,
         shape=SPOT_PAIR,
+        plan_arn="arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring",
         max_wait=timedelta(hours=7),
         keep_alive=minutes(9),
         max_pending=minutes(30),

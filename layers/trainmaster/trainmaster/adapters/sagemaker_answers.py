@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 from typing import Any
 
 from trainmaster.core.diagnosis.evidence import without_secrets
 from trainmaster.core.jobs.attempts import StatusStart
 from trainmaster.core.jobs.observations import TERMINAL_STATUSES, Observation, TrainingInterval
+from trainmaster.core.policy.plan_windows import PlanSeen, Window
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
 _ONLY_SHOWN = frozenset({"SelectedInstanceType", "SelectedInstanceCount"})
@@ -78,6 +80,42 @@ def observation_of(answer: Mapping[str, Any]) -> Observation:
             for transition in _transitions(answer)
         ),
     )
+
+
+def plan_of(answer: Mapping[str, Any]) -> PlanSeen:
+    """Translate DescribeTrainingPlan. Source: SageMaker API reference, DescribeTrainingPlan."""
+    parts = answer.get("ReservedCapacitySummaries", [])
+    fee = answer.get("UpfrontFee") if answer.get("CurrencyCode", "USD") == "USD" else None
+    return PlanSeen(
+        arn=answer["TrainingPlanArn"],
+        status=answer["Status"],
+        instance_type=parts[0]["InstanceType"] if parts else "",
+        total=answer.get("TotalInstanceCount", 0),
+        unhealthy=answer.get("UnhealthyInstanceCount", 0),
+        available=answer.get("AvailableInstanceCount"),
+        fee_usd=_amount(fee),
+        windows=tuple(_windows(parts)),
+    )
+
+
+def _amount(text: str | None) -> Decimal | None:
+    """Read an amount of money; None if there is none, or it is no amount above zero."""
+    try:
+        amount = None if text is None else Decimal(text)
+    except InvalidOperation:
+        return None
+    return amount if amount is not None and amount.is_finite() and amount > 0 else None
+
+
+def _windows(parts: Sequence[Mapping[str, Any]]) -> Iterator[Window]:
+    for part in parts:
+        if "StartTime" in part and "EndTime" in part:
+            yield Window(
+                begin=in_milliseconds(part["StartTime"]),
+                end=in_milliseconds(part["EndTime"]),
+                instances=part["TotalInstanceCount"],
+                status=part.get("Status", "Scheduled"),
+            )
 
 
 def _seconds(answer: Mapping[str, Any], name: str) -> timedelta | None:

@@ -25,9 +25,11 @@ from trainmaster.core.errors import (
 from trainmaster.core.history.journal import capacity_changes
 from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
+from trainmaster.core.policy.training_plans import plans_elsewhere
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
 from trainmaster.services.calendars import at_instant
+from trainmaster.services.training_plans import with_plans
 
 CLOSED_FOR = timedelta(minutes=1)
 """More than the API function may take (15 s), and than two clocks may differ."""
@@ -144,7 +146,8 @@ def put_policy(context: RequestContext) -> Answer:
     """Replace the policy read on entering; if another admin was faster, this one may try again (503)."""
     dry_run = flag(context.call, "dry_run", default=False)
     document, text = _document_and_text(_body(context))
-    policy = at_instant(parse_policy(document), context.outside.clock())
+    now = context.outside.clock()
+    policy = with_plans(at_instant(_parsed(document, context), now), context.outside.policies, now)
     refuse_roles_it_cannot_pass(policy, context.outside.training_role_arns)
     if dry_run:
         return _tried(context, policy)
@@ -162,6 +165,17 @@ def put_policy(context: RequestContext) -> Answer:
         )
     wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, _of_a_put(context, policy)))
+
+
+def _parsed(document: JsonValue, context: RequestContext) -> Policy:
+    """Parse a document. Raises PolicyViolationError, also if a plan is not of the stack's account."""
+    policy = parse_policy(document)
+    outside = context.outside
+    plans = [pool.plans for pool in policy.pools]
+    foreign = list(plans_elsewhere(plans, account=outside.account_id, region=outside.region))
+    if foreign:
+        raise PolicyViolationError("a training plan is of another account or region", errors=foreign)
+    return policy
 
 
 def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:

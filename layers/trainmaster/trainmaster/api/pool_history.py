@@ -1,6 +1,7 @@
 """GET /pools/history: how much of each instance type was used, warm, available and requested, over time."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -13,7 +14,7 @@ from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.timeline import capacity_lines, history_since, is_within, warm_periods
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.history.past_records import Ending, Position, TimeMeans, Window, waiting_at
-from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.policy import PoolPolicy
 
 MOST_POINTS = 2000
@@ -70,8 +71,10 @@ class _Sums:
     uncounted: set[Capacity] = field(default_factory=set)
     """Capacities for which more jobs wait than are counted."""
     looked: int = 0
+    has_plans: bool = False
 
     def add(self, pool: PoolPolicy) -> None:
+        self.has_plans = self.has_plans or bool(pool.plans)
         self._add_capacity(pool)
         self._add_used(pool.name)
         for warm in warm_periods(self.context, pool.name, self.means.window):
@@ -88,13 +91,27 @@ class _Sums:
         return [
             {
                 "at": instant_text(window.since + number * step),
-                "on-demand": {capacity: rows[capacity][number] for capacity in shown if not capacity.is_spot},
+                "on-demand": {
+                    capacity: rows[capacity][number] for capacity in shown if capacity.is_on_demand
+                },
                 "spot": {
                     capacity.instance_type: rows[capacity][number] for capacity in shown if capacity.is_spot
                 },
+                **self._of_plans(rows, number),
             }
             for number in range(steps)
         ]
+
+    def _of_plans(self, rows: Mapping[Capacity, Sequence[View]], number: int) -> View:
+        """Add up the plans of each type; empty if no pool has plans, as older clients know no such key."""
+        plans = [capacity for capacity in rows if capacity.is_plan]
+        if not plans and not self.has_plans:
+            return {}
+        by_type: dict[str, View] = {}
+        for plan in plans:
+            row, known = rows[plan][number], by_type.get(plan.instance_type)
+            by_type[plan.instance_type] = row if known is None else _added(known, row)
+        return {CapacityType.PLAN.value: by_type}
 
     def _row(self, capacity: Capacity) -> list[View]:
         """List what each point says of one capacity."""
@@ -154,6 +171,12 @@ class _Sums:
     ) -> None:
         self.capacities.add(capacity)
         self.means.add((kind, capacity), count, began=began, ended=ended)
+
+
+def _added(first: View, second: View) -> View:
+    """Add two points of one type; a count that one of them does not know stays unknown."""
+    both = ((key, first[key], second[key]) for key in first)
+    return {key: None if None in (one, other) else _rounded(one + other) for key, one, other in both}
 
 
 def _rounded(mean: float) -> float:

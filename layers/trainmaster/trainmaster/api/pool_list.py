@@ -8,6 +8,7 @@ from http import HTTPStatus
 
 from trainmaster.api.known_names import pools_asked
 from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.plan_views import plan_views
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import View, instant_text, pool_view
 from trainmaster.core.errors import FieldError, invalid
@@ -69,6 +70,8 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
         view = pool_view(pool, state, oldest, now=now)
         if pool.calendar:  # older clients know no such key
             view["calendar"] = _calendar(pool, now=now)
+        if pool.plans:
+            view["plans"] = plan_views(pool, state.used, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
         yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import TypeAlias
 
+from trainmaster.api.capacity_views import by_capacity_type
 from trainmaster.api.history_query import list_period, listing
 from trainmaster.api.known_names import pools_asked, refused
 from trainmaster.api.request_context import Answer, RequestContext
@@ -13,7 +14,7 @@ from trainmaster.api.views import View, instant_text
 from trainmaster.core.errors import InvalidRequestError
 from trainmaster.core.history.journal import started_warm
 from trainmaster.core.history.past_records import CapacityChange, Ending, Position, Window
-from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import PoolPolicy
@@ -198,11 +199,15 @@ def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) ->
 
 
 def _line_view(line: CapacityChange) -> View:
-    spot = {capacity.instance_type: count for capacity, count in line.capacity.items() if capacity.is_spot}
-    on_demand = {
-        capacity.instance_type: count for capacity, count in line.capacity.items() if not capacity.is_spot
+    counts = by_capacity_type(line.capacity, CapacityType)
+    view = {
+        "at": instant_text(line.at),
+        "pool": line.pool,
+        "capacity": counts[CapacityType.ON_DEMAND],
+        "spot_capacity": counts[CapacityType.SPOT],
     }
-    return {"at": instant_text(line.at), "pool": line.pool, "capacity": on_demand, "spot_capacity": spot}
+    plans = counts[CapacityType.PLAN]
+    return view | {"plan_capacity": plans} if plans else view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

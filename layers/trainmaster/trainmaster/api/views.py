@@ -1,16 +1,16 @@
 """Show a job, a pool and the policy to people as plain JSON values; every key is always present."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
+from trainmaster.api.capacity_views import by_capacity_type, by_type, free_view, used_view
 from trainmaster.api.paging import fitting
 from trainmaster.api.share_views import job_share_view, team_share_view
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Attempt, Reason
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, total
+from trainmaster.core.jobs.instances import Capacity, total
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import ends_by
@@ -55,7 +55,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "reason": reason_view(job.reason),
         "priority": job.priority,
         "effective_priority": effective_priority(job, around.pool, now=around.now, share=around.share),
-        "instances": _by_type(job.vector),
+        "instances": by_type(job.vector),
         "capacity_type": (job.live or job.shapes[0]).capacity_type.value,
         "submitted_at": instant_text(job.spec.submitted_at),
         "started_at": instant_text(job.started_at),
@@ -86,7 +86,7 @@ def masked_view(job: Job, position: QueuePosition = NO_POSITION) -> View:
         "pool": job.spec.pool,
         "state": job.state.value,
         "priority": job.priority,
-        "instances": _by_type(job.vector),
+        "instances": by_type(job.vector),
         "position": position.number,
         "started_at": instant_text(job.started_at),
         **_times_of_the_live_attempt(job),
@@ -135,12 +135,9 @@ def pool_view(
         "name": pool.name,
         "capacity": dict(pool.capacity),
         "spot_capacity": dict(pool.spot_capacity),
-        "used": _by_capacity_type(state.used),
-        "warm": _by_capacity_type(state.warm),
-        "free": {
-            CapacityType.ON_DEMAND.value: _free(pool.capacity, taken, CapacityType.ON_DEMAND),
-            CapacityType.SPOT.value: _free(pool.spot_capacity, taken, CapacityType.SPOT),
-        },
+        "used": used_view(pool, state.used),
+        "warm": by_capacity_type(state.warm),
+        "free": free_view(pool, taken),
         "warm_pools": [view for warm in state.warm_pools for view in _warm_pool_views(warm)],
         "fair_share": {"half_life": duration_text(rules.half_life), "weight": rules.weight},
         "teams": [
@@ -184,8 +181,8 @@ def _team_view(
     quotas.count(name, team.used)
     return {
         "name": name,
-        "used": _by_capacity_type(team.used),
-        "borrowed": _by_capacity_type(quotas.borrowed(name) if pool.quotas else {}),
+        "used": used_view(pool, team.used),
+        "borrowed": by_capacity_type(quotas.borrowed(name) if pool.quotas else {}),
         "quota": quota_view(pool.quotas.get(name, Quota())) if pool.quotas else None,
         "waiting": team.waiting,
         "fair_share": team_share_view(team, share, pool, now=now),
@@ -272,29 +269,3 @@ def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     tried = f", after {tries} so far" if tries else ""
     code = job.starts.refused_with or ReasonCode.BACKOFF
     return Reason(code=code, message=f"{why}{then}{tried}")
-
-
-def _by_type(vector: Vector) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for capacity in sorted(vector):
-        counts[capacity.instance_type] = counts.get(capacity.instance_type, 0) + vector[capacity]
-    return counts
-
-
-def _by_capacity_type(vector: Vector) -> dict[str, dict[str, int]]:
-    return {
-        kind.value: {
-            capacity.instance_type: vector[capacity]
-            for capacity in sorted(vector)
-            if capacity.capacity_type is kind
-        }
-        for kind in CapacityType
-    }
-
-
-def _free(capacity: Mapping[str, int], taken: Vector, kind: CapacityType) -> dict[str, int]:
-    """Show what is free, never below zero: a lowered capacity may be exceeded by its users."""
-    return {
-        instance_type: max(count - taken.get(Capacity(instance_type, kind), 0), 0)
-        for instance_type, count in capacity.items()
-    }

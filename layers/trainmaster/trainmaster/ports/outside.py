@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from trainmaster.core.jobs.observations import Described, Listed, Newest, Observation
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading
+from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.request.request import Launcher
 from trainmaster.core.submission.shared_folders import JobFolder
 
@@ -67,6 +68,16 @@ class TrainingJobReader(Protocol):
         """List running training jobs, the newest first; a part if there are many."""
 
     def tags(self, training_job_arn: str) -> dict[str, str]: ...
+
+
+class PlanReader(Protocol):
+    """Describes training plans."""
+
+    def plan(self, arn: str) -> PlanSeen | None:
+        """Return a plan as SageMaker describes it; None if it knows no such plan.
+
+        Raises UnavailableError.
+        """
 
 
 class LogReader(Protocol):

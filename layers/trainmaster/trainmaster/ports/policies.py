@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from trainmaster.core.history.past_records import CapacityChange, PolicyPut
+from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 
@@ -29,6 +30,12 @@ class PolicyStore(Protocol):
 
     def note_capacity(self, changes: Sequence[CapacityChange]) -> None:
         """Record changes of capacities by calendars; the same ones may be recorded again."""
+
+    def plans(self) -> Mapping[str, PlanSeen]:
+        """Return what is known of training plans, by ARN."""
+
+    def note_plan(self, plan: PlanSeen) -> None:
+        """Record what is known of a plan, in place of what was known before."""
 
     def close(self, freeze: SubmissionFreeze) -> None:
         """Close pools to submissions. Raises LostRaceError if another change has closed one of them."""

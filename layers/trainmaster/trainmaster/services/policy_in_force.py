@@ -10,6 +10,7 @@ from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.records import SetAside, StoredPolicy
 from trainmaster.ports import Clock, PolicyStore
 from trainmaster.services.calendars import at_instant
+from trainmaster.services.training_plans import with_plans
 
 KEY = "POLICY/current"
 MOST_TRIED = 50
@@ -62,7 +63,7 @@ class RecentPolicy:
 
 
 def policy_in_force(policies: PolicyStore, now: datetime) -> PolicyInForce:
-    """Read the policy in force, with the capacities that its calendars have at this instant.
+    """Read the policy in force, with the capacities that its calendars and plans have at this instant.
 
     It never raises because of the document, so that it can be replaced.
     """
@@ -71,6 +72,7 @@ def policy_in_force(policies: PolicyStore, now: datetime) -> PolicyInForce:
         policy = at_instant(_parsed(stored), now)
     except PolicyViolationError as error:
         return _earlier(stored, error, policies, now)
+    policy = with_plans(policy, policies, now)
     return PolicyInForce(stored=stored, policy=policy, warnings=policy.warnings)
 
 
@@ -108,4 +110,5 @@ def _earlier(
     warning = FieldError(
         field="policy", message=message, hint="put a policy that this version knows, or deploy the newer one"
     )
+    policy = with_plans(policy, policies, now)
     return PolicyInForce(stored=stored, policy=policy, warnings=(warning,))

@@ -37,6 +37,7 @@ from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.queue_fronts import FrontLooks, Fronts
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.creation import TAGS_WITHIN
+from trainmaster.services.training_plans import PlanLooks, recent_windows
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -93,6 +94,7 @@ class Reconciler:
     observer: Observer
     alarm_sweep: AlarmSweep
     metric_looks: MetricLooks
+    plan_looks: PlanLooks
     checkpoint_looks: CheckpointLooks
     sweep: UnmanagedJobSweep
     dependency_sweep: DependencySweep
@@ -117,6 +119,8 @@ class Reconciler:
         self._wake(pools, repairs)
         with repairs.bulkhead():
             self._note_calendars(policy)
+        with repairs.bulkhead():
+            self._look_at_plans(policy, repairs, deadline)
         readings = self._alarms(repairs)
         live = {pool: self._live(pool, repairs) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]
@@ -142,9 +146,18 @@ class Reconciler:
             self.wake_ups.send(pools)
 
     def _note_calendars(self, policy: Policy) -> None:
-        changes = tuple(recent_changes(policy, self.clock()))
+        now = self.clock()
+        changes = (*recent_changes(policy, now), *recent_windows(policy, now))
         if changes:
             self.policies.note_capacity(changes)
+
+    def _look_at_plans(self, policy: Policy, repairs: "Repairs", deadline: Deadline) -> None:
+        """Look at training plans, and wake the pools whose plans have changed."""
+        looked = list(self.plan_looks.run(policy, deadline=deadline))
+        repairs.failures += [look.failure for look in looked if look.failure is not None]
+        changed = sorted({look.pool for look in looked if look.failure is None})
+        if changed:
+            self._wake(changed, repairs)
 
     def _alarms(self, repairs: "Repairs") -> Readings | None:
         """Read the alarms; None if CloudWatch fails, and the rest of the run goes on without them."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import escape
 
-from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import LIVE
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.row_words import HAPPENS, WAITS_FOR, short_length
@@ -110,7 +110,8 @@ def _instances(vector: Vector) -> str:
 
 
 def _type(capacity: Capacity) -> str:
-    return f"{capacity.instance_type} spot" if capacity.is_spot else capacity.instance_type
+    word = {CapacityType.SPOT: " spot", CapacityType.PLAN: " on a plan"}
+    return capacity.instance_type + word.get(capacity.capacity_type, "")
 
 
 def _text(text: str) -> str:

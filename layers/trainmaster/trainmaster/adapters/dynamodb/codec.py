@@ -21,7 +21,7 @@ from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.durations.learned_rows import LATEST, LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
-from trainmaster.core.jobs.instances import Vector, parse_vector, vector_text
+from trainmaster.core.jobs.instances import Vector, parse_known, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 
 T = TypeVar("T")
@@ -173,7 +173,7 @@ _SCALARS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 def _decoder(hint: Any) -> Callable[[Any], Any] | None:
     if hint == Vector:
-        return parse_vector
+        return parse_known
     if hint in _PLAIN:
         return _PLAIN[hint]
     if typing.get_origin(hint) is tuple:

@@ -57,10 +57,15 @@ class GuardedReads:
 
     def _understood(self, items: Iterable[Item], make: Callable[[Item], T]) -> Iterator[T]:
         """Yield what ``make`` makes of the rows; rows that it cannot read are reported and left out."""
-        for row in items:
-            try:
-                made = make(row)
-            except Exception as error:  # noqa: BLE001  the bulkhead: whatever is wrong with it, it is one row
-                self._report(described(row, error))
-            else:
-                yield made
+        yield from understood(items, make, self._report)
+
+
+def understood(items: Iterable[Item], make: Callable[[Item], T], report: Report) -> Iterator[T]:
+    """Yield what ``make`` makes of the rows; rows that it cannot read are reported and left out."""
+    for row in items:
+        try:
+            made = make(row)
+        except Exception as error:  # noqa: BLE001  the bulkhead: whatever is wrong with it, it is one row
+            report(described(row, error))
+        else:
+            yield made

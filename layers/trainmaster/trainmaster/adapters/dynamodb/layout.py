@@ -33,6 +33,7 @@
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | the account: paces of calls, where looks go on | ``ACCOUNT`` | ``tokens`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
+| training plan | ``PLAN`` | its ARN |
 
 Only final jobs have ``ended_at`` beside ``team``, and so are in the index ``by_team``.
 """
@@ -67,6 +68,7 @@ Key = tuple[str, str]
 
 ACCOUNT_KEY: Key = ("ACCOUNT", "tokens")
 POLICY_KEY: Key = ("POLICY", "current")
+PLANS = "PLAN"
 
 
 def job_key(name: str) -> Key:
@@ -232,8 +234,7 @@ USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED, ROLE_ST
 
 ``lane#`` is of the release before: teams counted the jobs of each lane. Where one is found the lane's
 entries are put into the pool's order."""
-LANE_TEAM, LANE_TEXT, LANE_HEAD, LANE_PUTS = "team", "lane", "head", "puts"
-"""Attributes of a lane."""
+LANE_TEAM, LANE_TEXT, LANE_HEAD, LANE_PUTS = "team", "lane", "head", "puts"  # of a lane
 PARKED = "parked"
 """Attribute of a team: how many of its jobs are held or back off."""
 COUNTED = "counted"

@@ -17,15 +17,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes, value
-from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, refused
-from trainmaster.adapters.dynamodb.codec import iso
-from trainmaster.adapters.dynamodb.guard import Report, unreported
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Rows, Transactions, refused
+from trainmaster.adapters.dynamodb.codec import decode, encode, iso
+from trainmaster.adapters.dynamodb.guard import Report, understood, unreported
 from trainmaster.adapters.dynamodb.history_rows import HISTORY_SINCE, Retention, capacity_rows
 from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.history.past_records import CapacityChange, PolicyPut
 from trainmaster.core.policy import EARLIER_DEFAULTS, UNMANAGED
+from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 _PK, _CURRENT = layout.POLICY_KEY
@@ -85,6 +86,14 @@ class DynamoPolicyStore:
         rows = list(self._writes.remembered(capacity_rows(changes)))
         for start in range(0, len(rows), MAX_ITEMS):
             self._transactions.write(rows[start : start + MAX_ITEMS])
+
+    def plans(self) -> Mapping[str, PlanSeen]:
+        rows = Rows(self._client, table=self._table).query(layout.PLANS)
+        return {plan.arn: plan for plan in understood(rows, _plan, self._report)}
+
+    def note_plan(self, plan: PlanSeen) -> None:
+        item = to_attributes({"pk": layout.PLANS, "sk": plan.arn, **encode(plan)})
+        self._transactions.write([{"Put": {"TableName": self._table, "Item": item}}])
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
         new = _next(replace(replaces, paused=paused))
@@ -154,6 +163,10 @@ class DynamoPolicyStore:
         if since is not None:
             update.shift.append((HISTORY_SINCE, HISTORY_SINCE, iso(since)))
         return self._writes.update(layout.counters_key(pool), update)
+
+
+def _plan(item: Mapping[str, Any]) -> PlanSeen:
+    return decode(PlanSeen, item)
 
 
 def _unless_newer(operation: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.array_steps import array_parents, in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
-from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.decay import eras_read
 from trainmaster.core.durations.learned_rows import LearnedRow, merged
 from trainmaster.core.jobs.attempts import Reason
@@ -105,7 +104,7 @@ class PoolReads(QueueReads, ArrayReads):
             served=counters.served,
             budgets=self._budgets(policy, {entry.team for entry in candidates.waiting}, now=now),
             order_key=counters.order_key,
-            prices=PriceTable(overrides=policy.prices),
+            prices=policy.price_table,
             spot_max_wait=policy.spot_max_wait,
             watch=policy.governing.watch,
         )

@@ -12,7 +12,7 @@ from datetime import timedelta
 from decimal import ROUND_UP, Decimal
 from types import MappingProxyType
 
-from trainmaster.core.jobs.instances import Vector
+from trainmaster.core.jobs.instances import Capacity, Vector
 
 PRICE_LIST = "AWS Price List API, AmazonSageMaker, as quoted in public source code"
 PRICING_PAGE = "the SageMaker pricing page, as quoted in public source code"
@@ -182,6 +182,8 @@ class PriceTable:
 
     overrides: Mapping[str, Decimal] = field(default_factory=dict)
     """The policy's ``prices``."""
+    plans: Mapping[Capacity, Decimal] = field(default_factory=dict)
+    """USD per hour of one instance of a training plan: its share of the plan's fee."""
 
     def usd_per_hour(self, instance_type: str) -> Decimal | None:
         """Return the price of one instance, the policy's first; None if it is unknown."""
@@ -194,11 +196,20 @@ class PriceTable:
         """
         total = Decimal(0)
         for capacity, count in vector.items():
-            price = self.usd_per_hour(capacity.instance_type)
+            price = self._of(capacity)
             if price is None:
                 return None
             total += price * count
         return total
+
+    def _of(self, capacity: Capacity) -> Decimal | None:
+        """Return the price of one instance; of any training plan the highest that there is."""
+        if not capacity.is_plan:
+            return self.usd_per_hour(capacity.instance_type)
+        if capacity.plan is not None:
+            return self.plans.get(capacity)
+        prices = (usd for plan, usd in self.plans.items() if plan.instance_type == capacity.instance_type)
+        return max(prices, default=None)
 
     def dearest_usd_per_hour(self, vectors: Iterable[Vector]) -> Decimal | None:
         """Return the price of the most expensive form a job may run in.

@@ -133,7 +133,8 @@ def shape_of(lane: str) -> Shape | None:
     None where the lane's text is a digest.
     """
     first = lane.replace("|", ">").partition(">")[0].partition("@")[0]
-    return Shape(vector=parse_vector(first)) if "=" in first else None
+    avoids = True if lane.endswith("~") else None
+    return Shape(vector=parse_vector(first), avoids_plans=avoids) if "=" in first else None
 
 
 def _coming(job: WaitingJob) -> datetime:

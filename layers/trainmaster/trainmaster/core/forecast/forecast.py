@@ -36,6 +36,7 @@ from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
+from trainmaster.core.policy.plan_windows import PlanChange
 
 STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
 """Time from StopTrainingJob to the end; after 120 s the job is killed. Source: SageMaker API,
@@ -100,7 +101,8 @@ class Future:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
         self._pool = outlook.pool
-        self._calendar = {f"~calendar~{change.at}": change for change in outlook.pool.ahead}
+        changes: tuple[CapacityFrom | PlanChange, ...] = (*outlook.pool.ahead, *outlook.pool.plans_ahead)
+        self._calendar = {f"~calendar~{number}": change for number, change in enumerate(changes)}
         self._ends |= {name: change.at for name, change in self._calendar.items()}
         for name, over_at in waits_over(outlook.waiting, now=outlook.now):
             self._going[f"~wait~{name}"], self._ends[f"~wait~{name}"] = {}, over_at
@@ -169,7 +171,7 @@ class Future:
             self._stops[name] = job.preemptions + 1
             self._queue.add(waits_again(job, self._asked_as.get(name)))
 
-    def _change_capacity(self, change: CapacityFrom, at: datetime) -> None:
+    def _change_capacity(self, change: CapacityFrom | PlanChange, at: datetime) -> None:
         before = pool_vector(self._pool)
         self._pool = self._pool.since(change)
         raised = minus(pool_vector(self._pool), before)
@@ -277,7 +279,7 @@ class Future:
         return at
 
     def _drain(self, job: RunningJob) -> None:
-        """Stop a job for the calendar, which does not count as a preemption."""
+        """Stop a job for a calendar or a plan, which does not count as a preemption."""
         self._trains[job.name] -= saved_by(job, stopped=self._now)
         self._running[job.name] = replace(
             job, state=JobState.PREEMPTING, stop_sent=True, preemptions=job.preemptions - 1

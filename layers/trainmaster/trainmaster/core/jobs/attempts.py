@@ -170,6 +170,8 @@ class Attempt:
     one."""
     max_runtime: timedelta
     """MaxRuntimeInSeconds of this attempt: the rest of the job's."""
+    plan_arn: str | None = None
+    """The training plan whose instances it runs on; None: it runs on none, or bypassed the queue."""
     max_wait: timedelta | None = None
     """MaxWaitTimeInSeconds; only of spot attempts."""
     keep_alive: timedelta | None = None

@@ -95,6 +95,15 @@ def parse_vector(text: str) -> dict[Capacity, int]:
     return {Capacity.parse(capacity): int(count) for capacity, _, count in parts}
 
 
+def parse_known(text: str) -> dict[Capacity, int]:
+    """Read a vector. Raises ValueError for a capacity of a kind that only a later release counts."""
+    vector = parse_vector(text)
+    unknown = [capacity for capacity in vector if not is_known_word(capacity.partition(":")[2])]
+    if unknown:
+        raise ValueError(f"{unknown[0]} is a kind of capacity that this version does not know")
+    return vector
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """One form a job can run in."""
@@ -111,6 +120,10 @@ class Shape:
     def capacity_type(self) -> CapacityType:
         """Capacity type of all its instances: a shape is of one capacity type as a whole."""
         return next(iter(self.vector)).capacity_type
+
+    @property
+    def is_on_plan(self) -> bool:
+        return next(iter(self.vector)).is_plan
 
     @property
     def instances(self) -> int:
@@ -151,19 +164,22 @@ def asked_for(shapes: Sequence[Shape], choice: Choice) -> Vector:
     return {capacity: count for shape in shapes for capacity, count in shape.vector.items()}
 
 
+_AVOIDS = "~"
+
+
 def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
     """Return a text that is equal for jobs with equal demands.
 
     It is like ``ml.g5.xlarge=2``, with ``>`` between alternatives, or ``|`` where SageMaker chooses, and
-    ``~`` behind what avoids training plans.
+    ``@`` before a subnet and a ``~`` of what avoids training plans.
     """
     between = ">" if choice is Choice.FIRST_FIT else "|"
     return between.join(_lane_part(shape) for shape in shapes)
 
 
 def _lane_part(shape: Shape) -> str:
-    at = f"@{shape.subnet}" if shape.subnet else ""
-    return f"{vector_text(shape.vector)}{at}{'~' if shape.avoids_plans else ''}"
+    at = f"{shape.subnet or ''}{_AVOIDS if shape.avoids_plans else ''}"
+    return f"{vector_text(shape.vector)}@{at}" if at else vector_text(shape.vector)
 
 
 def fits(wanted: Vector, free: Vector) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.attempts import Attempt, Claim
-from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.steps import LEASE
 from trainmaster.core.planning.actions import Start
@@ -38,6 +38,7 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
         training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
         shape=shape,
         max_runtime=max_runtime,
+        plan_arn=_plan_arn(shape, pool),
         max_wait=max_wait,
         keep_alive=keep_alive if shape.warm_key and keep_alive else None,
         claim=Claim(
@@ -50,3 +51,9 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
             half_life=half_life if half_life != HALF_LIFE else None,
         ),
     )
+
+
+def _plan_arn(shape: Shape, pool: PoolPolicy) -> str | None:
+    """Return the ARN of the plan whose instances the shape is of; None if it is of none."""
+    plans = {capacity.plan for capacity in shape.vector if capacity.is_plan}
+    return next((entry.arn for entry in pool.plans if entry.name in plans), None)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import TypeAlias
 
 from trainmaster.core.costs.ledger import Cause, lost_to
 from trainmaster.core.jobs.attempts import Attempt
@@ -131,19 +132,30 @@ def _gpu_hours_lost(ended: Attempt) -> float:
 def samples_of_instances(pool: PoolPolicy, *, used: Vector, warm: Vector) -> Iterator[Sample]:
     """Yield the counts of every type of the policy, also at 0, and of those that are still in use or warm."""
     capacity = pool_vector(pool)
-    for instance_kind in sorted({*capacity, *used, *warm}):
+    for instance_kind in _kinds(capacity, used, warm):
         for metric, counts in ((USED, used), (WARM, warm), (CAPACITY, capacity)):
-            yield _of_type(metric, pool, instance_kind, counts.get(instance_kind, 0))
+            yield _of_kind(metric, pool, instance_kind, counts)
 
 
 def samples_of_waiting(pool: PoolPolicy, waiting: Iterable[WaitingJob]) -> Iterator[Sample]:
     """Yield the number of waiting jobs by type; ``waiting`` are the first of the pool's queue."""
     counts = Counter(capacity for job in waiting for capacity in job.shapes[0].vector)
-    for capacity in sorted({*pool_vector(pool), *counts}):
-        yield _of_type(JOBS_WAITING, pool, capacity, counts[capacity])
+    for instance_kind in _kinds(pool_vector(pool), counts):
+        yield _of_kind(JOBS_WAITING, pool, instance_kind, counts)
 
 
-def _of_type(metric: Metric, pool: PoolPolicy, capacity: Capacity, count: int) -> Sample:
-    return Sample(
-        metric=metric, value=count, of=(pool.name, capacity.instance_type, capacity.capacity_type.value)
-    )
+_Kind: TypeAlias = tuple[str, str]
+"""An instance type and its capacity type: the training plans of one type are one kind."""
+
+
+def _kind(capacity: Capacity) -> _Kind:
+    return capacity.instance_type, capacity.capacity_type.value
+
+
+def _kinds(*vectors: Vector) -> list[_Kind]:
+    return sorted({_kind(capacity) for vector in vectors for capacity in vector})
+
+
+def _of_kind(metric: Metric, pool: PoolPolicy, kind: _Kind, counts: Vector) -> Sample:
+    count = sum(count for capacity, count in counts.items() if _kind(capacity) == kind)
+    return Sample(metric=metric, value=count, of=(pool.name, *kind))

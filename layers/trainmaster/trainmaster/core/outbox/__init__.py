@@ -3,7 +3,11 @@
 from trainmaster.core.outbox.derive import messages_of
 from trainmaster.core.outbox.texts.array_notices import array_ended_notice, array_held_notice, held_text
 from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
-from trainmaster.core.outbox.texts.platform import checkpoints_unreadable_notice, warm_pool_not_kept_notice
+from trainmaster.core.outbox.texts.platform import (
+    checkpoints_unreadable_notice,
+    plan_unreadable_notice,
+    warm_pool_not_kept_notice,
+)
 from trainmaster.core.outbox.texts.refusals import (
     additions_refused_notice,
     platform_notice,
@@ -27,6 +31,7 @@ __all__ = [
     "held_text",
     "messages_of",
     "not_stopped_notice",
+    "plan_unreadable_notice",
     "platform_notice",
     "rule_violated_notice",
     "to_tell",

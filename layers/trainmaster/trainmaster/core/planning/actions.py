@@ -86,7 +86,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """Stop a running job because the calendar lowered the capacity; it comes back to the queue."""
+    """Stop a running job because a calendar or a plan lowered the capacity; it comes back to the queue."""
 
     job: RunningJob
     why: str

@@ -5,7 +5,7 @@ Source: Lifka (1995), "The ANL/IBM SP scheduling system"; only ends that are cer
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import itemgetter
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
@@ -99,7 +99,8 @@ def frees_by(
 ) -> datetime:
     """Return when a job that starts now in this shape is certain to have given its instances back.
 
-    Before it trains SageMaker may look for instances for as long as the pool's ``capacity_wait``.
+    Before it trains SageMaker may look for instances for as long as the pool's ``capacity_wait``; a training
+    plan has them.
 
     Args:
         job: A waiting job.
@@ -110,7 +111,8 @@ def frees_by(
     """
     if shape.capacity_type is CapacityType.SPOT:
         return now + (job.max_wait or job.runs_at_most + snapshot.spot_max_wait) + END_SLACK
-    return now + pool.capacity_wait + job.runs_at_most + END_SLACK
+    wait = timedelta() if shape.is_on_plan else pool.capacity_wait
+    return now + wait + job.runs_at_most + END_SLACK
 
 
 def _reserve(

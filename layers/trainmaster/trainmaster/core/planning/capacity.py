@@ -16,10 +16,12 @@ _known = lru_cache(maxsize=1024)(Capacity)
 
 
 def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
-    """Return everything that the pool may use, on-demand and spot apart."""
+    """Return everything that the pool may use now, on-demand, spot and each training plan apart."""
     vector = {_known(name, CapacityType.ON_DEMAND): count for name, count in pool.capacity.items()}
     for name, count in pool.spot_capacity.items():
         vector[_known(name, CapacityType.SPOT)] = count
+    for plan, instances in pool.plan_counts.items():
+        vector[plan] = instances.usable
     return vector
 
 

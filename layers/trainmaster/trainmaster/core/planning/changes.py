@@ -45,7 +45,7 @@ class StopSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDrained:
-    """A running job is asked to stop for the calendar, and SageMaker is; it comes back to the queue."""
+    """A running job is asked to stop for a lowering, and SageMaker is; it comes back to the queue."""
 
     job: RunningJob
     why: str

@@ -118,10 +118,12 @@ class FreeCapacity:
         return matching(shape, self.releasable(), now=self.now)
 
     def warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Sort shapes so that one with a warm pool goes first, as it starts in seconds."""
+        """Sort shapes so that one with a warm pool goes first, as it starts in seconds; plans before it."""
         if len(shapes) == 1 or not self.snapshot.warm_pools:
             return shapes
-        return tuple(sorted(shapes, key=lambda shape: self.warm_pool_for(shape) is None))
+        return tuple(
+            sorted(shapes, key=lambda shape: (not shape.is_on_plan, self.warm_pool_for(shape) is None))
+        )
 
     def releasable(self) -> list[WarmPool]:
         """Return the warm pools that no start takes and that are not on their way out."""

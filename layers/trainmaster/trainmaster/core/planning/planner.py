@@ -49,7 +49,8 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     Returns:
         Actions in the order they must be carried out, and a reason for each candidate that does not start.
     """
-    draining = drained(snapshot, pool, now=now) if pool.stops else Drained(actions=(), snapshot=snapshot)
+    takes = bool(pool.stops or pool.plan_counts)
+    draining = drained(snapshot, pool, now=now) if takes else Drained(actions=(), snapshot=snapshot)
     snapshot = ranked(draining.snapshot, pool, now=now)
     stopping = (job for job in snapshot.running if job.state in ASKED_TO_STOP)
     first: list[Action] = [Stop(job=job) for job in stopping if job.known_to_sagemaker and not job.stop_sent]
@@ -160,7 +161,14 @@ def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, 
         for team, budget in snapshot.budgets.items()
     }
     waits = replace(job, refused=None, not_before=None)
-    roomy = replace(pool, capacity=pool.most_capacity, ahead=(), stops=frozenset())
+    roomy = replace(
+        pool,
+        capacity=pool.most_capacity,
+        ahead=(),
+        stops=frozenset(),
+        plan_counts=pool.plans_unlimited,
+        plans_ahead=(),
+    )
     empty = Snapshot(
         waiting=(waits,), budgets=budgets, prices=snapshot.prices, spot_max_wait=snapshot.spot_max_wait
     )

@@ -18,6 +18,7 @@ from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
+from trainmaster.core.planning.plan_shapes import reservable, with_plans
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.queue_front import QueueFront
@@ -65,7 +66,7 @@ class QueueWalk:
             budgets=Budgets(snapshot=snapshot, now=now),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
-            ahead=CapacityAhead.of(pool, snapshot.running),
+            ahead=CapacityAhead.of(pool, snapshot.running, now=now),
             throttles=Throttles.of(snapshot),
         )
 
@@ -132,6 +133,7 @@ class QueueWalk:
 
     def _choices(self, job: WaitingJob) -> tuple[Shape, ...]:
         shapes = self.budgets.shapes(job, self.capacity.capacity) if self.snapshot.budgets else job.shapes
+        shapes = with_plans(job, shapes, self.pool)
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
         together = self.capacity.with_room(shape for shape in shapes if self._refusal(job, shape) is None)
@@ -142,7 +144,8 @@ class QueueWalk:
         if not fits(shape.vector, self.capacity.capacity):
             return self.ahead.too_big(shape.vector, self.capacity.capacity)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
-        quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
+        is_counted = bool(self.quotas.quotas) and not shape.is_on_plan
+        quota = self.quotas.refusal(job, shape.vector) if is_counted else None
         refusal = budget or limited(job, shape, self.capacity) or quota
         return refusal or self.ahead.refusal(job, shape, frees_by=self._frees_by)
 
@@ -277,14 +280,17 @@ class QueueWalk:
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep the job's place: the first to wait for a type has it reserved."""
+        shapes = reservable(shapes)
         if not all(self.front.is_reserved(shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm()
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))
 
     @cached_property
     def answered(self) -> SameAnswers:
-        asks_no_price = self.preemptions.asks_no_price
-        return SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
+        answers = SameAnswers(
+            snapshot=self.snapshot, quotas=self.quotas, asks_no_price=self.preemptions.asks_no_price
+        )
+        return replace(answers, are_kept=not self.pool.plans)
 
     @cached_property
     def preemptions(self) -> Preemptions:

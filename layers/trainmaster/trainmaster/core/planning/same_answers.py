@@ -30,6 +30,8 @@ class SameAnswers:
     quotas: Quotas
     asks_no_price: Callable[[WaitingJob], bool]
     """``Preemptions.asks_no_price``."""
+    are_kept: bool = True
+    """False where equal demands do not get equal answers: training plans are for some of them only."""
     by_request: dict[_Asked, _Answer] = field(default_factory=dict)
 
     def of(self, job: WaitingJob) -> BackfillReservation | None:
@@ -49,7 +51,7 @@ class SameAnswers:
 
     def note(self, job: WaitingJob, first: BackfillReservation) -> None:
         """Record that it waits behind others; not with budgets, as more than its demand counts then."""
-        if _is_plain(job) and not self.snapshot.budgets:
+        if self.are_kept and _is_plain(job) and not self.snapshot.budgets:
             self.by_request[self._asked(job)] = (job.priority, job.runs_at_most, first)
 
     def _asked(self, job: WaitingJob) -> _Asked:

@@ -98,6 +98,33 @@ def lower_until(vector: Vector, capacity: Vector, *, until: datetime) -> Reason:
     return Reason(code=ReasonCode.WINDOW, message=message)
 
 
+def no_window(vector: Vector, *, opens: datetime | None) -> Reason:
+    """Say that a training plan has too few instances now, and when it has more."""
+    (plan,) = vector
+    when = "none is known to come" if opens is None else f"the next begins at {minute_text(opens)}"
+    which = f"training plan {plan.plan}" if plan.plan else "a training plan"
+    message = f"needs {vector_text(vector)} of {which}, which is not open for so many; {when}"
+    return Reason(code=ReasonCode.WINDOW, message=message)
+
+
+def past_window(vector: Vector, *, until: datetime, closes: datetime) -> Reason:
+    """Say that it would fit on a training plan now, but may run beyond the closing of its window."""
+    (plan,) = vector
+    message = (
+        f"needs {vector_text(vector)} and may run until {minute_text(until)}, but training plan {plan.plan}"
+        f" closes at {minute_text(closes)}: before that it starts there only with checkpoints and time to use"
+        " them, or with a shorter MaxRuntimeInSeconds"
+    )
+    return Reason(code=ReasonCode.WINDOW, message=message)
+
+
+def closed_text(plan: Capacity, *, ends: datetime | None, left: int) -> str:
+    """Say why a job on a training plan is stopped; ``ends`` None: not because its window closes."""
+    if ends is None:
+        return f"training plan {plan.plan} has {left} instances left"
+    return f"training plan {plan.plan} closes: SageMaker ends its instances from {minute_text(ends)} on"
+
+
 def lowered_text(there: Vector) -> str:
     """Say why a running job is stopped for the calendar."""
     return f"the calendar lowered the pool to {vector_text(there)}"

@@ -14,8 +14,9 @@ from trainmaster.core.policy.document import (
     parse_policy,
 )
 from trainmaster.core.policy.names import DEFAULT_TEAM
+from trainmaster.core.policy.pool_limits import Limits, WarmPool
 from trainmaster.core.policy.pool_order import Aging, FairShare, Order, is_by_length
-from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, Limits, PoolPolicy, WarmPool
+from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.pool_preemption import Preemption, PreemptionCost
 from trainmaster.core.policy.pool_quotas import Quota
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches

@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE, changed_in_pools
 from trainmaster.core.policy.findings import Findings, Location, shown
@@ -37,6 +38,7 @@ from trainmaster.core.policy.names import (
     refuse_repeated_names,
     refuse_shared_types,
 )
+from trainmaster.core.policy.plan_windows import usd_per_hour
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
 from trainmaster.core.policy.training_plans import check_plan_teams, check_plans
@@ -165,6 +167,14 @@ class Policy(Section):
     def is_guarded(self) -> bool:
         """Tell whether teams need a written right for roles, remote debug and session chaining."""
         return self.defaults >= GUARDED_DEFAULTS
+
+    @property
+    def price_table(self) -> PriceTable:
+        """Prices of instances, those of training plans from what was paid for them."""
+        known = [(entry, plan) for pool in self.pools for entry, plan in pool.known_plans]
+        shares = {plan.capacity_key: usd_per_hour(plan, entry.fee_usd) for entry, plan in known}
+        plans = {capacity: usd for capacity, usd in shares.items() if usd is not None}
+        return PriceTable(overrides=self.prices, plans=plans)
 
     @property
     def spot_max_wait(self) -> timedelta:

@@ -17,9 +17,8 @@ ENDS_BEFORE = timedelta(minutes=30)
 """Time before a window closes from which SageMaker ends the instances. Source: as above."""
 USABLE = frozenset({"Scheduled", "Active"})
 """Statuses of plans, and of their parts, whose windows count. Source: API reference, TrainingPlanSummary."""
-LOOKS_UNTIL_LOWERED = 2
-"""Looks in a row at which fewer instances must be available than we leave, before they count as taken."""
 _SECOND = timedelta(seconds=1)
+_PRICE = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,30 +75,53 @@ class PlanSeen:
         return Fraction(seconds, 3600)
 
 
+def usd_per_hour(plan: PlanSeen, fee_usd: Decimal | None) -> Decimal | None:
+    """Return the share of the fee of one instance for an hour; None where the fee or the hours are unknown.
+
+    Args:
+        plan: The plan, whose own fee counts if SageMaker reports it.
+        fee_usd: The fee as the policy has it.
+    """
+    fee, hours = plan.fee_usd or fee_usd, plan.instance_hours
+    if fee is None or not hours:
+        return None
+    return (fee * hours.denominator / hours.numerator).quantize(_PRICE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCount:
+    """The instances of a plan at an instant."""
+
+    usable: int
+    """Instances that jobs may use."""
+    kept: int
+    """Instances that jobs may go on with: those that are broken, or used by others, end no job of ours."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChange:
     """The instances of a plan from an instant on."""
 
     at: datetime
     capacity: Capacity
-    count: int
+    count: PlanCount
 
 
-def capacity_at(plan: PlanSeen, drain: timedelta, now: datetime) -> int:
-    """Return how many of its instances jobs may use at an instant."""
+def count_at(plan: PlanSeen, drain: timedelta, now: datetime) -> PlanCount:
     if plan.status not in USABLE:
-        return 0
+        return PlanCount(usable=0, kept=0)
     bought = sum(window.instances for window in plan.windows if window.is_open(now, drain=drain))
-    return max(min(bought, plan.total) - plan.unhealthy - plan.unseen, 0)
+    kept = min(bought, plan.total)
+    return PlanCount(usable=max(kept - plan.unhealthy - plan.unseen, 0), kept=kept)
 
 
 def changes_of(plan: PlanSeen, drain: timedelta, *, now: datetime, until: datetime) -> Iterator[PlanChange]:
     """Yield the changes of its capacity after ``now``, in order."""
     instants = {at for window in plan.windows for at in (window.begin, window.closing(drain))}
-    before = capacity_at(plan, drain, now)
+    before = count_at(plan, drain, now)
     for at in sorted(instants):
         if now < at < until:
-            count = capacity_at(plan, drain, at)
+            count = count_at(plan, drain, at)
             if count != before:
                 yield PlanChange(at=at, capacity=plan.capacity_key, count=count)
             before = count

@@ -2,18 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 
-from trainmaster.core.jobs.end_conditions import MOST_PARENTS
-from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, CapacityFrom, check_calendar
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
-from trainmaster.core.policy.kinds import ByName, Duration, Whole, duration_text, list_of
+from trainmaster.core.policy.kinds import ByName, Duration, duration_text, list_of
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
-from trainmaster.core.policy.plan_windows import PlanChange, PlanSeen, entries_of
+from trainmaster.core.policy.plan_windows import (
+    PlanChange,
+    PlanCount,
+    PlanSeen,
+    changes_of,
+    count_at,
+    entries_of,
+)
+from trainmaster.core.policy.pool_limits import Limits, WarmPool
 from trainmaster.core.policy.pool_order import Order
 from trainmaster.core.policy.pool_overrides import Overrides
 from trainmaster.core.policy.pool_preemption import Preemption
@@ -26,83 +32,9 @@ UNMANAGED = "-"
 
 # Bounds of MaxPendingTimeInSeconds: SageMaker API reference, StoppingCondition.
 _CAPACITY_WAIT = Duration(least=timedelta(minutes=30), most=timedelta(days=28))
-# KeepAlivePeriodInSeconds is at most 21600: SageMaker API reference, ResourceConfig.
-_KEEP_ALIVE = Duration(most=timedelta(hours=6))
-# One warm pool lives so long at most: SageMaker developer guide, "SageMaker AI Managed Warm Pools".
-_WARM_POOL_LIFE = Duration(most=timedelta(days=28))
-_USUAL_IDLE = timedelta(minutes=10)
-"""Default of ``keep_alive`` and ``retain``."""
 _LONG_LOAN = timedelta(hours=4)
 """Longest time that a team can be expected to wait for instances that it has lent."""
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmPool(Section):
-    """Instances kept ready. A default that exceeds ``max_idle`` is cut to it without a warning."""
-
-    keep_alive: timedelta = key(
-        _KEEP_ALIVE,
-        "10m",
-        "How long SageMaker keeps the instances of an ended on-demand job ready; `0s`: not at all.",
-        earlier={2: "0s"},
-    )
-    retain: timedelta = key(
-        _WARM_POOL_LIFE,
-        "10m",
-        "Idle instances are kept this long although no waiting job can use them; at most `max_idle`.",
-        earlier={2: "0s"},
-    )
-    max_idle: timedelta = key(
-        _WARM_POOL_LIFE,
-        "30m",
-        "Idle instances are kept at most this long when a job that can use them is due.",
-    )
-
-    def check(self, at: Location) -> None:
-        if not at.is_sound("keep_alive", "retain", "max_idle"):
-            return
-        most = duration_text(self.max_idle)
-        if self.retain > self.max_idle and self.retain != _USUAL_IDLE:
-            message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
-            at.below("retain").refuse(message, "lower it or raise max_idle")
-        if self.keep_alive > self.max_idle and self.keep_alive != _USUAL_IDLE:
-            message = f"is longer than max_idle: after {most} idle instances are released anyway"
-            at.below("keep_alive").warn(message, "lower it or raise max_idle")
-        if self.retain not in {timedelta(), _USUAL_IDLE} and not self.keep_alive:
-            message = "has no effect: without keep_alive there are no warm pools"
-            at.below("retain").warn(message, "write a keep_alive, e.g. 10m")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits(Section):
-    """Limits that hold for each team in the pool."""
-
-    max_waiting: int = key(
-        Whole(least=1), 5000, "Jobs of one team that may wait in the pool; one more is refused (429)."
-    )
-    max_submissions_per_minute: int = key(
-        Whole(least=1),
-        100,
-        "Submissions of one team and changes of its jobs (PATCH); one more is refused (429) until the minute "
-        "is over.",
-    )
-    max_parents: int = key(
-        Whole(least=1, most=MOST_PARENTS),
-        MOST_PARENTS,
-        "Jobs that one job may wait for with `trainmaster:after`; one that names more is refused (422).",
-    )
-    max_array_tasks: int = key(
-        Whole(least=1, most=MOST_ARRAY_TASKS),
-        MOST_ARRAY_TASKS,
-        "Tasks of one array; one that has more is refused (422).",
-    )
-    max_reads_per_minute: int = key(
-        Whole(least=1),
-        3000,
-        "Reads of one team, of all pools together: the largest of the pools' limits counts. One more is "
-        "refused (429) until the minute is over.",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +90,7 @@ class PoolPolicy(Section):
     """Changes of the capacity by the calendar that are to come, in order; weeks, not for ever."""
     seen_plans: Mapping[str, PlanSeen] = field(default_factory=dict)
     """What SageMaker has told of the plans, by ARN."""
-    plan_capacity: Mapping[Capacity, int] = field(default_factory=dict)
+    plan_counts: Mapping[Capacity, PlanCount] = field(default_factory=dict)
     """Instances of the plans at an instant."""
     plans_ahead: tuple[PlanChange, ...] = ()
     """Changes of those that are to come, in order."""
@@ -181,8 +113,40 @@ class PoolPolicy(Section):
         """The plans of which SageMaker has told something, in the order of the policy."""
         return tuple(entries_of(self.plans, self.seen_plans))
 
-    def since(self, change: CapacityFrom) -> "PoolPolicy":
-        """Return the pool as it is from a change of its calendar on."""
+    def with_plans(self, seen: Mapping[str, PlanSeen], *, now: datetime, until: datetime) -> "PoolPolicy":
+        """Return the pool with the instances that its plans have at an instant.
+
+        Args:
+            seen: What SageMaker has told of plans, by ARN.
+            now: The instant, UTC.
+            until: The instant up to which changes ahead are of interest.
+        """
+        known = tuple(entries_of(self.plans, seen))
+        changes = (
+            change for entry, plan in known for change in changes_of(plan, entry.drain, now=now, until=until)
+        )
+        return replace(
+            self,
+            seen_plans={entry.arn: plan for entry, plan in known},
+            plan_counts={plan.capacity_key: count_at(plan, entry.drain, now) for entry, plan in known},
+            plans_ahead=tuple(sorted(changes, key=lambda change: (change.at, change.capacity))),
+        )
+
+    @property
+    def plans_unlimited(self) -> Mapping[Capacity, PlanCount]:
+        """All instances of the plans, as if their windows were open."""
+        return {
+            plan.capacity_key: PlanCount(usable=plan.total, kept=plan.total) for _, plan in self.known_plans
+        }
+
+    def since(self, change: CapacityFrom | PlanChange) -> "PoolPolicy":
+        """Return the pool as it is from a change of its calendar, or of one of its plans, on."""
+        if isinstance(change, PlanChange):
+            return replace(
+                self,
+                plan_counts={**self.plan_counts, change.capacity: change.count},
+                plans_ahead=tuple(later for later in self.plans_ahead if later is not change),
+            )
         return replace(
             self,
             capacity=change.capacity,

@@ -2,26 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.durations.traits import Traits, digest_of
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.instances import (
-    Capacity,
-    CapacityType,
-    Choice,
-    Shape,
-    Vector,
-    asked_for,
-    lane_text,
-    plan_name,
-)
+from trainmaster.core.jobs.instances import CapacityType, Choice, Shape, Vector, asked_for, lane_text
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.request.asked_shapes import shapes_of
 from trainmaster.core.request.completion import in_whole_numbers, with_runtime
-from trainmaster.core.request.options import PlanUse, UserOptions, read_options
+from trainmaster.core.request.options import UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
 TAG_JOB = "trainmaster:job"
@@ -40,7 +32,6 @@ TAG_TEAM = "trainmaster:team"
 """Tag of a session of a launcher role, beside ``TAG_STACK``."""
 
 _HASH_CHARACTERS = 6
-_WARM_KEY_BYTES = 8
 _SDK_INSTANCE_TYPE = "sagemaker_instance_type"
 """Hyperparameter in which SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker
 2.257.7."""
@@ -96,11 +87,10 @@ def read_request(body: Mapping[str, Any]) -> Ask:
     body = with_runtime(in_whole_numbers(body), longest=None)
     resources, stopping = body["ResourceConfig"], body["StoppingCondition"]
     spot = body.get("EnableManagedSpotTraining", False)
-    capacity_type = CapacityType.SPOT if spot else CapacityType.ON_DEMAND
     options = read_options(_tags(body))
     return Ask(
         name=body["TrainingJobName"],
-        shapes=_on_plans(_alternatives(body, options) or _shapes(body, capacity_type), options, resources),
+        shapes=shapes_of(body, options),
         choice=Choice.SAGEMAKER if "InstancePreferences" in resources else Choice.FIRST_FIT,
         options=options,
         role_arn=body["RoleArn"],
@@ -116,92 +106,6 @@ def read_request(body: Mapping[str, Any]) -> Ask:
 
 def _tags(body: Mapping[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in body.get("Tags", [])}
-
-
-def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape, ...]:
-    resources = body["ResourceConfig"]
-    if "InstancePreferences" in resources:
-        common = {"InstanceCount": resources.get("InstanceCount")}
-        return tuple(
-            Shape(vector=_vector([common | preference], capacity_type))
-            for preference in resources["InstancePreferences"]
-        )
-    if "InstanceGroups" in resources:
-        return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
-    vector = _vector([resources], capacity_type)
-    return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
-
-
-def _on_plans(
-    shapes: tuple[Shape, ...], options: UserOptions, resources: Mapping[str, Any]
-) -> tuple[Shape, ...]:
-    """Ask for instances of the training plan that is named, or of any, or of none, where the request says."""
-    arn = resources.get("TrainingPlanArn")
-    if arn is not None:
-        return tuple(_on_plan(shape, plan_name(arn)) for shape in shapes)
-    if options.plan is PlanUse.ONLY:
-        return tuple(_on_plan(shape, None) for shape in shapes)
-    if options.plan is PlanUse.NEVER:
-        return tuple(replace(shape, avoids_plans=True) for shape in shapes)
-    return shapes
-
-
-def _on_plan(shape: Shape, plan: str | None) -> Shape:
-    vector = {
-        Capacity.of_plan(capacity.instance_type, plan)
-        if plan
-        else Capacity(capacity.instance_type, CapacityType.PLAN): count
-        for capacity, count in shape.vector.items()
-    }
-    return Shape(vector=vector, subnet=shape.subnet)
-
-
-def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
-    listed = body.get("VpcConfig", {}).get("Subnets", [])
-    wanted = (
-        (alternative.capacity, alternative.count, subnet)
-        for alternative in options.alternatives
-        for subnet in alternative.subnets(listed)
-    )
-    # A shape that is named for itself and is among those of @any counts once, where it comes first.
-    return tuple(
-        Shape(vector={kind: count}, subnet=subnet, warm_key=warm_key(body, {kind: count}, subnet=subnet))
-        for kind, count, subnet in dict.fromkeys(wanted)
-    )
-
-
-def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
-    vector: dict[Capacity, int] = {}
-    for part in parts:
-        capacity = Capacity(part["InstanceType"], capacity_type)
-        vector[capacity] = vector.get(capacity, 0) + part["InstanceCount"]
-    return vector
-
-
-def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
-    """Return a digest of what a job must have in common with another to reuse its warm pool.
-
-    None where there is no warm pool: spot, training plans, and more than one instance type.
-    Source: SageMaker developer guide, managed warm pools, matching training jobs.
-    """
-    ((capacity, count), *others) = vector.items()
-    if others or capacity.capacity_type is not CapacityType.ON_DEMAND:
-        return None
-    resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
-    # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
-    matching = [
-        body["RoleArn"],
-        capacity.instance_type,
-        count,
-        resources.get("VolumeSizeInGB"),
-        resources.get("VolumeKmsKeyId"),
-        [subnet] if subnet else sorted(network.get("Subnets", [])),
-        sorted(network.get("SecurityGroupIds", [])),
-        body.get("EnableInterContainerTrafficEncryption", False),
-        body.get("EnableNetworkIsolation", False),
-        body.get("SessionChainingConfig", {}).get("EnableSessionTagChaining", False),
-    ]
-    return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
 
 
 def attempt_name(name: str, entry_id: str, attempt: int) -> str:
@@ -280,7 +184,7 @@ def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -
 
 
 def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
-    """Set the pinned type and count, keep the InstancePreferences that are held, add the keep-alive."""
+    """Set the pinned type, count and plan, keep the InstancePreferences that are held, add the keep-alive."""
     shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
     if "InstancePreferences" in resources:
         held = {capacity.instance_type for capacity in attempt.vector}
@@ -292,6 +196,8 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
     elif "InstanceType" in resources:
         ((capacity, count),) = attempt.vector.items()
         shaped |= {"InstanceType": capacity.instance_type, "InstanceCount": count}
+    if attempt.plan_arn is not None:
+        shaped["TrainingPlanArn"] = attempt.plan_arn
     if attempt.keep_alive:
         shaped["KeepAlivePeriodInSeconds"] = int(attempt.keep_alive.total_seconds())
     return shaped

@@ -95,7 +95,7 @@ def check(
         policy: The policy in force.
         is_submission: Whether it is about to be queued.
     """
-    prices = PriceTable(overrides=policy.prices)
+    prices = policy.price_table
     violations: dict[Violation, None] = {}
     for prefix, rules in _in_force(policy, policy.team(team), is_submission=is_submission):
         for violation in _violations(body, rules, prices):

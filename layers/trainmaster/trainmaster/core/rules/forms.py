@@ -1,11 +1,11 @@
 """Forms that a request may run in, read from any body: a checked one, or one that SageMaker described."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainmaster.core.errors import path_text
-from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, plan_name, total
+from trainmaster.core.request.options import ALTERNATIVES, PLAN, READERS, Alternative, BadOptionError, PlanUse
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
 _ROOT = "ResourceConfig"
@@ -28,6 +28,20 @@ class Form:
     asked: tuple[Asked, ...]
     is_spot: bool
     subnets: frozenset[str]
+    plan: str | None = None
+    """Name of the training plan that it runs on only; empty: on any; None: not on plans only."""
+
+    @property
+    def vector(self) -> Vector:
+        """Its instances, as they are priced."""
+        return total({self.capacity_of(part): part.count} for part in self.asked)
+
+    def capacity_of(self, part: Asked) -> Capacity:
+        if self.plan is None:
+            return Capacity(part.instance_type)
+        if self.plan:
+            return Capacity.of_plan(part.instance_type, self.plan)
+        return Capacity(part.instance_type, CapacityType.PLAN)
 
     @property
     def instances(self) -> int:
@@ -43,12 +57,22 @@ class Form:
 def forms_of(body: Section) -> tuple[Form, ...]:
     """Return all forms, as any may be the one that is started; none if the body names no instances."""
     resources = section(body, _ROOT) or {}
+    plan = _plan(body, resources)
     alternatives = tuple(_alternatives(body))
     if alternatives:
-        return alternatives
+        return tuple(replace(form, plan=plan) for form in alternatives)
     spot, subnets = body.get("EnableManagedSpotTraining") is True, _subnets(body)
     groups = tuple(tuple(group) for group in _groups(resources))
-    return tuple(Form(asked=group, is_spot=spot, subnets=subnets) for group in groups if group)
+    return tuple(Form(asked=group, is_spot=spot, subnets=subnets, plan=plan) for group in groups if group)
+
+
+def _plan(body: Section, resources: Section) -> str | None:
+    """Return what ``Form.plan`` says of the body's forms."""
+    arn = text(resources, "TrainingPlanArn")
+    if arn is not None:
+        return plan_name(arn)
+    tags = {text(tag, "Key"): text(tag, "Value") for _, tag in elements(body, "Tags")}
+    return "" if tags.get(PLAN) == PlanUse.ONLY else None
 
 
 def _groups(resources: Section) -> Iterator[Iterator[Asked]]:

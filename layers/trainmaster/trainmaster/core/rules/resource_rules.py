@@ -7,12 +7,11 @@ from fnmatch import fnmatchcase
 
 from trainmaster.core.costs.prices import PriceTable, cost_cents, usd_text
 from trainmaster.core.errors import quoted
-from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.memory.accelerators import BY_TYPE, Accelerators
 from trainmaster.core.memory.footprint import Cluster, cluster_of, estimate
 from trainmaster.core.memory.memory_remedies import remedy
 from trainmaster.core.memory.training_runs import Run, run_of
-from trainmaster.core.policy.job_rules import Rules
+from trainmaster.core.policy.job_rules import Mode, Rules
 from trainmaster.core.policy.kinds import duration_text
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
 from trainmaster.core.request.validation.sections import Section, section, text, whole_number
@@ -137,15 +136,8 @@ def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Viol
     if rule is None:
         return
     forms = forms_of(body)
-    for part in (part for form in forms for part in form.asked):
-        if prices.usd_per_hour(part.instance_type) is None:
-            yield Violation(
-                rule="max_estimated_cost_usd",
-                field=part.type_field,
-                message="has no price, so what the job may cost is unknown",
-                hint=f"ask an admin to write the price of {part.instance_type} into the policy's prices",
-                mode=rule.mode,
-            )
+    for form in forms:
+        yield from _without_prices(form, prices, mode=rule.mode)
     costs = [(_cents(form, body, prices), form) for form in forms]
     cents, costliest = max(costs, key=lambda cost: cost[0], default=(0, None))
     if costliest is not None and cents > rule.value * _CENTS:
@@ -158,13 +150,24 @@ def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Viol
         )
 
 
+def _without_prices(form: Form, prices: PriceTable, *, mode: Mode) -> Iterator[Violation]:
+    for part in form.asked:
+        if prices.vector_usd_per_hour({form.capacity_of(part): 1}) is None:
+            what = f"the price of {part.instance_type} into the policy's prices"
+            if form.plan is not None:
+                what = "fee_usd of its training plan into the policy"
+            yield Violation(
+                rule="max_estimated_cost_usd",
+                field=part.type_field,
+                message="has no price, so what the job may cost is unknown",
+                hint=f"ask an admin to write {what}",
+                mode=mode,
+            )
+
+
 def _cents(form: Form, body: Section, prices: PriceTable) -> int:
     """Return the cost in cents; 0 where a price is unknown, which is reported by itself."""
-    vector: dict[Capacity, int] = {}
-    for part in form.asked:
-        capacity = Capacity(part.instance_type)
-        vector[capacity] = vector.get(capacity, 0) + part.count
-    return cost_cents(prices.vector_usd_per_hour(vector), max(_runtime(body), timedelta())) or 0
+    return cost_cents(prices.vector_usd_per_hour(form.vector), max(_runtime(body), timedelta())) or 0
 
 
 def _text(form: Form) -> str:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import chain
 
 from trainmaster.core.costs.ledger import budget_cents
-from trainmaster.core.costs.prices import PriceTable, cost_cents, usd_text
+from trainmaster.core.costs.prices import cost_cents, usd_text
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits, vector_text
 from trainmaster.core.planning.budgets import as_spot
@@ -164,7 +164,7 @@ class Bounds:
 
     def _worst_case(self, shape: Shape) -> tuple[Decimal | None, int | None]:
         """Return USD an hour, and cents in all; None if a price is unknown."""
-        rate = PriceTable(overrides=self.policy.prices).vector_usd_per_hour(shape.vector)
+        rate = self.policy.price_table.vector_usd_per_hour(shape.vector)
         return rate, cost_cents(rate, self.ask.max_runtime)
 
     def _always_runs_as_spot(self, shape: Shape) -> bool:

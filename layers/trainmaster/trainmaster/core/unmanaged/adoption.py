@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from trainmaster.core.costs.ledger import month_of
-from trainmaster.core.costs.prices import PriceTable, cost_cents
+from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.jobs.attempts import Attempt, Claim, Progress, Reason
 from trainmaster.core.jobs.instances import Shape, Vector, asked_for
 from trainmaster.core.jobs.model import Job, JobSpec, JobState
@@ -109,7 +109,7 @@ def _attempt(unmanaged: UnmanagedJob, spec: JobSpec, policy: Policy) -> Attempt:
 
 def _priced(attempt: Attempt, vector: Vector, policy: Policy) -> Attempt:
     """Reserve the worst case, as at a claim; no budget keeps out a job that runs already."""
-    rate = PriceTable(overrides=policy.prices).vector_usd_per_hour(vector)
+    rate = policy.price_table.vector_usd_per_hour(vector)
     cents = cost_cents(rate, attempt.max_runtime)
     if cents is None:
         return attempt

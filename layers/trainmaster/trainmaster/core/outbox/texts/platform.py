@@ -28,6 +28,20 @@ def checkpoints_unreadable_notice(uri: str, *, job: str) -> Notice:
     )
 
 
+def plan_unreadable_notice(arn: str, pool: str, why: str) -> Notice:
+    """Return the notice that a training plan cannot be described, so that changes of it go unseen."""
+    return platform_notice(
+        PlatformSubject.PLAN_UNREADABLE,
+        Words(
+            what=f"Training plan {quoted(arn)} of pool {pool} cannot be described: {quoted(why)}.",
+            why="What is known of its windows holds, and they pass by the clock; changes of the plan are not"
+            " seen. Nothing starts on a plan that was never described.",
+            todo="Compare the ARN in `plans` with the account, and allow `reconcile` to call"
+            " sagemaker:DescribeTrainingPlan. It is tried again every few minutes.",
+        ),
+    )
+
+
 def job_fault_notice(change: Change) -> Notice | None:
     """Return a notice, once, when a job has made its passes fail a few times in a row."""
     before, job = change.before.starts.faults or 0, change.after

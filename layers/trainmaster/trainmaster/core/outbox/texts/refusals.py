@@ -27,6 +27,7 @@ class PlatformSubject(StrEnum):
     JOB_FAULT = "job-fault"
     STARTS_PAUSED = "starts-paused"
     PREEMPTION_FUTILE = "preemption-did-not-help"
+    PLAN_UNREADABLE = "plan-unreadable"
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:

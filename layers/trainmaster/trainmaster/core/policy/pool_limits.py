@@ -1,0 +1,85 @@
+"""What a pool keeps ready after a job, and the limits that hold for each of its teams."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from trainmaster.core.jobs.end_conditions import MOST_PARENTS
+from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
+from trainmaster.core.policy.findings import Location
+from trainmaster.core.policy.keys import Section, key
+from trainmaster.core.policy.kinds import Duration, Whole, duration_text
+
+# KeepAlivePeriodInSeconds is at most 21600: SageMaker API reference, ResourceConfig.
+_KEEP_ALIVE = Duration(most=timedelta(hours=6))
+# One warm pool lives so long at most: SageMaker developer guide, "SageMaker AI Managed Warm Pools".
+_WARM_POOL_LIFE = Duration(most=timedelta(days=28))
+_USUAL_IDLE = timedelta(minutes=10)
+"""Default of ``keep_alive`` and ``retain``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPool(Section):
+    """Instances kept ready. A default that exceeds ``max_idle`` is cut to it without a warning."""
+
+    keep_alive: timedelta = key(
+        _KEEP_ALIVE,
+        "10m",
+        "How long SageMaker keeps the instances of an ended on-demand job ready; `0s`: not at all.",
+        earlier={2: "0s"},
+    )
+    retain: timedelta = key(
+        _WARM_POOL_LIFE,
+        "10m",
+        "Idle instances are kept this long although no waiting job can use them; at most `max_idle`.",
+        earlier={2: "0s"},
+    )
+    max_idle: timedelta = key(
+        _WARM_POOL_LIFE,
+        "30m",
+        "Idle instances are kept at most this long when a job that can use them is due.",
+    )
+
+    def check(self, at: Location) -> None:
+        if not at.is_sound("keep_alive", "retain", "max_idle"):
+            return
+        most = duration_text(self.max_idle)
+        if self.retain > self.max_idle and self.retain != _USUAL_IDLE:
+            message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
+            at.below("retain").refuse(message, "lower it or raise max_idle")
+        if self.keep_alive > self.max_idle and self.keep_alive != _USUAL_IDLE:
+            message = f"is longer than max_idle: after {most} idle instances are released anyway"
+            at.below("keep_alive").warn(message, "lower it or raise max_idle")
+        if self.retain not in {timedelta(), _USUAL_IDLE} and not self.keep_alive:
+            message = "has no effect: without keep_alive there are no warm pools"
+            at.below("retain").warn(message, "write a keep_alive, e.g. 10m")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits(Section):
+    """Limits that hold for each team in the pool."""
+
+    max_waiting: int = key(
+        Whole(least=1), 5000, "Jobs of one team that may wait in the pool; one more is refused (429)."
+    )
+    max_submissions_per_minute: int = key(
+        Whole(least=1),
+        100,
+        "Submissions of one team and changes of its jobs (PATCH); one more is refused (429) until the minute "
+        "is over.",
+    )
+    max_parents: int = key(
+        Whole(least=1, most=MOST_PARENTS),
+        MOST_PARENTS,
+        "Jobs that one job may wait for with `trainmaster:after`; one that names more is refused (422).",
+    )
+    max_array_tasks: int = key(
+        Whole(least=1, most=MOST_ARRAY_TASKS),
+        MOST_ARRAY_TASKS,
+        "Tasks of one array; one that has more is refused (422).",
+    )
+    max_reads_per_minute: int = key(
+        Whole(least=1),
+        3000,
+        "Reads of one team, of all pools together: the largest of the pools' limits counts. One more is "
+        "refused (429) until the minute is over.",
+    )

@@ -1,0 +1,112 @@
+"""The shapes that a request asks for, and what two jobs must have in common to share a warm pool."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector, plan_name
+from trainmaster.core.request.options import PlanUse, UserOptions
+
+_WARM_KEY_BYTES = 8
+
+
+def shapes_of(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
+    """Return the forms that a job can run in, in the order of preference.
+
+    Args:
+        body: A request in which ``check_request`` found no mistake.
+        options: The options in its tags.
+    """
+    spot = body.get("EnableManagedSpotTraining", False)
+    shapes = _alternatives(body, options) or _shapes(
+        body, CapacityType.SPOT if spot else CapacityType.ON_DEMAND
+    )
+    return _on_plans(shapes, options, body["ResourceConfig"])
+
+
+def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape, ...]:
+    resources = body["ResourceConfig"]
+    if "InstancePreferences" in resources:
+        common = {"InstanceCount": resources.get("InstanceCount")}
+        return tuple(
+            Shape(vector=_vector([common | preference], capacity_type))
+            for preference in resources["InstancePreferences"]
+        )
+    if "InstanceGroups" in resources:
+        return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
+    vector = _vector([resources], capacity_type)
+    return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
+
+
+def _on_plans(
+    shapes: tuple[Shape, ...], options: UserOptions, resources: Mapping[str, Any]
+) -> tuple[Shape, ...]:
+    """Ask for instances of the training plan that is named, or of any, or of none, where the request says."""
+    arn = resources.get("TrainingPlanArn")
+    if arn is not None:
+        return tuple(_on_plan(shape, plan_name(arn)) for shape in shapes)
+    if options.plan is PlanUse.ONLY:
+        return tuple(_on_plan(shape, None) for shape in shapes)
+    if options.plan is PlanUse.NEVER:
+        return tuple(replace(shape, avoids_plans=True) for shape in shapes)
+    return shapes
+
+
+def _on_plan(shape: Shape, plan: str | None) -> Shape:
+    vector = {
+        Capacity.of_plan(capacity.instance_type, plan)
+        if plan
+        else Capacity(capacity.instance_type, CapacityType.PLAN): count
+        for capacity, count in shape.vector.items()
+    }
+    return Shape(vector=vector, subnet=shape.subnet)
+
+
+def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
+    listed = body.get("VpcConfig", {}).get("Subnets", [])
+    wanted = (
+        (alternative.capacity, alternative.count, subnet)
+        for alternative in options.alternatives
+        for subnet in alternative.subnets(listed)
+    )
+    # A shape that is named for itself and is among those of @any counts once, where it comes first.
+    return tuple(
+        Shape(vector={kind: count}, subnet=subnet, warm_key=warm_key(body, {kind: count}, subnet=subnet))
+        for kind, count, subnet in dict.fromkeys(wanted)
+    )
+
+
+def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
+    vector: dict[Capacity, int] = {}
+    for part in parts:
+        capacity = Capacity(part["InstanceType"], capacity_type)
+        vector[capacity] = vector.get(capacity, 0) + part["InstanceCount"]
+    return vector
+
+
+def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
+    """Return a digest of what a job must have in common with another to reuse its warm pool.
+
+    None where there is no warm pool: spot, training plans, and more than one instance type.
+    Source: SageMaker developer guide, managed warm pools, matching training jobs.
+    """
+    ((capacity, count), *others) = vector.items()
+    if others or capacity.capacity_type is not CapacityType.ON_DEMAND:
+        return None
+    resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
+    # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
+    matching = [
+        body["RoleArn"],
+        capacity.instance_type,
+        count,
+        resources.get("VolumeSizeInGB"),
+        resources.get("VolumeKmsKeyId"),
+        [subnet] if subnet else sorted(network.get("Subnets", [])),
+        sorted(network.get("SecurityGroupIds", [])),
+        body.get("EnableInterContainerTrafficEncryption", False),
+        body.get("EnableNetworkIsolation", False),
+        body.get("SessionChainingConfig", {}).get("EnableSessionTagChaining", False),
+    ]
+    return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
