@@ -132,6 +132,22 @@ def window_at(plan: PlanSeen, now: datetime) -> Window | None:
     return next((window for window in plan.windows if window.begin <= now < window.end), None)
 
 
+def paid_time(plan: PlanSeen, *, since: datetime, until: datetime, instances: int | None = None) -> timedelta:
+    """Return the instance-time of its windows within a time.
+
+    Args:
+        plan: The plan.
+        since: The first instant.
+        until: The instant after the last.
+        instances: Number of instances that count; None: those of each window.
+    """
+    inside = timedelta()
+    for window in plan.windows:
+        covered = max(min(window.end, until) - max(window.begin, since), timedelta())
+        inside += covered * (window.instances if instances is None else instances)
+    return inside
+
+
 def next_window(plan: PlanSeen, now: datetime) -> Window | None:
     later = (window for window in plan.windows if window.begin > now and window.status in USABLE)
     return min(later, key=lambda window: window.begin, default=None)
