@@ -110,6 +110,15 @@ def pool_of(plane: Plane) -> Document:
     return found
 
 
+def check_unused(plane: Plane, arn: str) -> None:
+    """The last 40 minutes of both instances were paid and not used, and what starts and ends took."""
+    [unused] = plane.call("GET", "/usage").document["unused_plan"]
+    assert (unused["arn"], unused["paid_hours"]) == (arn, 2.0 * WINDOW_HOURS)
+    drained = 2 * 40 / 60
+    assert drained <= unused["instance_hours"] < drained + 0.5
+    assert unused["usd"] == pytest.approx(unused["instance_hours"] * FEE / (2 * WINDOW_HOURS), abs=0.5)
+
+
 def test_a_plan_of_four_hours_from_its_first_job_to_the_queue_without_it(scene: Scene) -> None:
     plane = scene.plane
     [plan] = pool_of(plane)["plans"]
@@ -148,8 +157,4 @@ def test_a_plan_of_four_hours_from_its_first_job_to_the_queue_without_it(scene: 
     assert {name: scene.lost_steps(name) for name in states} == dict.fromkeys(states, 0)
     assert [scene.plans_of(f"saves-{number}")[-1] for number in range(3)] == [None, None, None]
     assert scene.plans_of("plain") == [None]
-    [unused] = plane.call("GET", "/usage").document["unused_plan"]
-    assert (unused["arn"], unused["paid_hours"]) == (scene.plan, 2.0 * WINDOW_HOURS)
-    drained = 2 * 40 / 60  # the last 40 minutes of two instances, and what starts and ends took
-    assert drained <= unused["instance_hours"] < drained + 0.5
-    assert unused["usd"] == pytest.approx(unused["instance_hours"] * FEE / (2 * WINDOW_HOURS), abs=0.5)
+    check_unused(plane, scene.plan)
