@@ -33,7 +33,7 @@ class PlanOperations:
     clock: TwinClock
     region: str
     offered: dict[str, Offering] = field(default_factory=dict)
-    """What was found by a search, by its id; only that can be bought."""
+    """Offerings that a search returned, by id; only these can be bought."""
 
     def by_name(self) -> Mapping[str, Callable[[Params, Principal], dict[str, Any]]]:
         return {

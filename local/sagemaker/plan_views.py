@@ -6,7 +6,7 @@ from typing import Any
 from local.sagemaker.training_plans import TrainingPlan, Window
 
 TARGETS = ("training-job",)
-"""What the twin's plans are for; SageMaker also sells some for clusters, endpoints and Studio."""
+"""Resource of the twin's plans; SageMaker also sells some for clusters, endpoints and Studio."""
 _HOUR, _MINUTE = timedelta(hours=1), timedelta(minutes=1)
 ZONE, ZONE_ID = "{region}a", "use1-az1"
 _RESERVED = ":reserved-capacity/"

@@ -45,6 +45,7 @@ def test_each_suite_is_run() -> None:
         "format.test.mjs",
         "money.test.mjs",
         "policy_events.test.mjs",
+        "queue_rows.test.mjs",
         "timeline_tracks.test.mjs",
         "timeline_windows.test.mjs",
         "timeline_words.test.mjs",

@@ -158,4 +158,7 @@ def test_the_failed_tasks_run_again_with_their_values_and_checkpoints(played: Pl
         assert body["HyperParameters"] == first[index]["HyperParameters"]
         assert body["CheckpointConfig"] == first[index]["CheckpointConfig"]
         saw = (played.folder / f"saw-{index}").read_text().splitlines()
-        assert saw == [f"sw {index} {TASKS} 0 {TASKS - 1}", f"{played.rerun['name']} {index} 2 7 9"]
+        assert saw == [
+            f"sw {index} {TASKS} 0 {TASKS - 1}",
+            f"{played.rerun['name']} {index} {TASKS} 0 {TASKS - 1}",
+        ]

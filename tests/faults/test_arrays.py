@@ -292,6 +292,12 @@ def test_the_failed_tasks_run_again_as_an_array(plane: World) -> None:
     sent = plane.sagemaker.jobs["s-again1-3"].request
     assert sent["HyperParameters"] == {"lr": "3"}
     assert sent["CheckpointConfig"]["S3Uri"] == "s3://bucket/checkpoints/s/3"
+    # A program that splits its data by them has the same part again.
+    variables = {name: sent["Environment"][f"TRAINMASTER_ARRAY_{name}"] for name in ("COUNT", "MIN", "MAX")}
+    first = plane.sagemaker.jobs["s-3"].request["Environment"]
+    assert variables == {name: first[f"TRAINMASTER_ARRAY_{name}"] for name in variables}, (
+        "the same part of it"
+    )
     fresh = plane.api("POST", "/arrays/s/rerun", {"tasks": "3", "fresh": True})
     assert fresh["array"]["name"] == "s-again2"
     run_all(plane)

@@ -5,7 +5,7 @@ import sys
 import time
 from collections import Counter
 
-from trainmaster.core.jobs.model import TRANSITIONS, JobState
+from trainmaster.core.jobs.states import TRANSITIONS, JobState
 
 from tests.histories.playing import KINDS, play
 

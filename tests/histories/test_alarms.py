@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from trainmaster.core.errors import AlarmQuotaError, UnavailableError
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.monitoring.alarm_reactions import warning_of
 from trainmaster.core.monitoring.alarms import (
     AlarmKind,
     AlarmState,
@@ -18,7 +19,6 @@ from trainmaster.core.monitoring.alarms import (
     wanted_of,
     watched_by,
 )
-from trainmaster.core.monitoring.reactions import warning_of
 from trainmaster.core.policy import UNMANAGED, parse_policy
 
 from tests.builders import minutes

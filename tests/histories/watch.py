@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.states import TRANSITIONS
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import UNMANAGED, parse_policy

@@ -217,9 +217,7 @@ class World:
                 unmanaged=self.unmanaged,
                 clock=self.clock,
             ),
-            dependency_sweep=DependencySweep(
-                queue=reader, pools=reader, arrays=reader, store=store, clock=self.clock
-            ),
+            dependency_sweep=DependencySweep(queue=reader, table=reader, store=store, clock=self.clock),
             wake_ups=ports.wake_ups,
             repair=RepairSteps(store=MemoryRepairs(), register=MemoryRegister(), clock=self.clock),
             rotation=MemoryRotation(),

@@ -29,6 +29,7 @@ def charge(tables: Tables, change: Change, *, at: datetime) -> None:
     usage.instance_seconds += ended.bill.instance_seconds
     usage.unpriced += int(ended.bill.cents is None)
     usage.saved += ended.bill.saved_cents
+    usage.warm_saved += ended.bill.warm_saved_cents or 0
     usage.by.update(ended.bill.by)
     if ended.preempted_for is not None and change.after.state is JobState.PREEMPTED:
         _month(tables, change, ended.claim.month or month_of(at)).takings.append(

@@ -35,6 +35,7 @@ from trainmaster.core.planning.fair_share import shifted
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
@@ -42,7 +43,7 @@ from trainmaster.core.rules.violation import ViolationRecord
 from tests.memory.arrays import MemoryArrayReads
 from tests.memory.dependencies import MemoryDependentReads
 from tests.memory.history import MemoryHistoryReader
-from tests.memory.tables import Month, Tables, Usage
+from tests.memory.tables import Month, PoolRows, Tables, Usage
 
 HISTORY_LINES = 200
 MOST_RUN_TIMES = 250
@@ -122,6 +123,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
             used=_some(rows.used),
             warm=_some(rows.warm),
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
+            warm_histories=_kept_histories(rows),
             holds=tuple(rows.holds.values()),
             waiting=waiting,
             arrays=self._pool_arrays(pool.name),
@@ -297,6 +299,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
             teams=teams,
             warm=_some(rows.warm),
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
+            warm_histories=_kept_histories(rows),
             account_limits=dict(rows.limits),
             role_starts=dict(rows.role_starts),
             last_end=dict(rows.last_end),
@@ -330,11 +333,21 @@ def _some(counts: dict[Capacity, int]) -> dict[Capacity, int]:
     return {capacity: count for capacity, count in counts.items() if count}
 
 
+def _kept_histories(rows: PoolRows) -> dict[str, WarmHistory]:
+    keys = {warm.warm_key for warm in rows.warm_pools.values()}
+    return {key: rows.warm_histories[key] for key in sorted(keys) if key in rows.warm_histories}
+
+
 def _usage_line(name: str, usage: Usage) -> UsageLine:
     by = {Cause(cause): cents for cause, cents in usage.by.items()}
     cents = None if usage.unpriced else sum(by.values())
     return UsageLine(
-        job=name, instance_seconds=usage.instance_seconds, cents=cents, by=by, saved_cents=usage.saved
+        job=name,
+        instance_seconds=usage.instance_seconds,
+        cents=cents,
+        by=by,
+        saved_cents=usage.saved,
+        warm_saved_cents=usage.warm_saved,
     )
 
 

@@ -13,6 +13,7 @@ from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
 from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox import messages_of
@@ -21,6 +22,7 @@ from trainmaster.core.planning.past_use import added
 from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange
 from trainmaster.core.planning.snapshot import LaneRow, PreemptionReservation, WaitingJob, WarmPool
+from trainmaster.core.planning.warm_history import WarmHistory, WarmLesson
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -366,6 +368,7 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
         for job, sign in ((change.before, -1), (change.after, +1)):
             if job.is_live:
                 _add(pool.used, job.vector, sign)
+        _teach_warm(pool, warm_lesson(change, at=at))
         if change.leaves_warm is not None:
             _add(pool.warm, change.leaves_warm.vector, +1)
             pool.warm_pools[change.leaves_warm.training_job_name] = change.leaves_warm
@@ -393,6 +396,12 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
 
 def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:
     return None if record is None else (record.outcome, record.revision)
+
+
+def _teach_warm(pool: PoolRows, lesson: WarmLesson | None) -> None:
+    if lesson is not None:
+        known = pool.warm_histories.get(lesson.key, WarmHistory())
+        pool.warm_histories[lesson.key] = known.after(lesson)
 
 
 def _check_role(change: RoleChange | None, pool: PoolRows) -> None:

@@ -22,6 +22,7 @@ from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
@@ -43,6 +44,8 @@ class PoolRows:
     """By preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
     """By training-job name."""
+    warm_histories: dict[str, WarmHistory] = field(default_factory=dict)
+    """By warm key."""
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     role_starts: dict[str, RoleStarts] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class Usage:
     instance_seconds: int = 0
     unpriced: int = 0
     saved: int = 0
+    warm_saved: int = 0
     by: Counter[str] = field(default_factory=Counter)
 
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.states import TRANSITIONS
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 

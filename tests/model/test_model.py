@@ -4,7 +4,7 @@ A start at most once, a user's stop for good, counters that are sums: each is lo
 """
 
 import pytest
-from trainmaster.core.jobs.model import TRANSITIONS, JobState
+from trainmaster.core.jobs.states import TRANSITIONS, JobState
 
 from tests.model.exploring import Budget, Explored, Explorer
 

@@ -1,11 +1,13 @@
 """``python -m tests.scanners [--json P] [--bills D]``: what scanners find, and why each finding stays open.
 
 checkov and cloudsplaining read template.yaml as CloudFormation sees it; pip-licenses the packages of .venv;
-cyclonedx-py writes the bills of materials of what is locked. They live in .venv-scan.
+cyclonedx-py writes the bills of materials of what is locked; that of the fonts lies beside them.
+They live in .venv-scan.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,6 +25,8 @@ BIN = ROOT / ".venv-scan" / "bin"
 _REASONS = Path(__file__).with_name("reasons.yaml")
 _LOCKS = {"environment": ROOT / "requirements.lock", "layer": ROOT / "layers/trainmaster/requirements.txt"}
 """What everything is tested with, and what runs in Lambda."""
+_FONTS = ROOT / "client/trainmaster_client/dashboard/web/fonts/fonts.cdx.json"
+"""Bill of the fonts in the wheel, which no package manager knows of; a unit test compares it with them."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -37,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
         found = [*_checkov(Path(folder)), *_rights(), *_licences(written["licences"])]
         bills = arguments.bills or Path(folder)
         components = {name: _components(lock, bills / f"{name}.cdx.json") for name, lock in _LOCKS.items()}
+        shutil.copy(_FONTS, bills / _FONTS.name)
     verdict = judge(found, reasons)
     for finding, reason in verdict.explained:
         print(f"open  {finding}\n      because {reason.because}")

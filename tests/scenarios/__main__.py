@@ -27,6 +27,8 @@ class Scenario:
     policy: Mapping[str, Any]
     harsh: Mapping[str, Any] = field(default_factory=dict)
     """In what its account differs from the harsh world."""
+    speed: int = 60
+    """What the twin's own waits are divided by."""
 
 
 KEEPS_WARM = {"warm_pool_quota": None}
@@ -47,6 +49,13 @@ SCENARIOS = (
         story=landing.warm_extend_release,
         policy=landing.KEEPING_POLICY,
         harsh=KEEPS_WARM,
+    ),
+    Scenario(
+        name="warm-by-worth",
+        story=landing.warm_by_worth,
+        policy=landing.WORTH_POLICY,
+        harsh=KEEPS_WARM,
+        speed=1,  # else a cold start is over sooner than the next job comes
     ),
     Scenario(name="hold-release", story=preempting.hold_release, policy=preempting.ONE),
     Scenario(name="priority-preempts", story=preempting.priority_preempts, policy=preempting.ONE),
@@ -84,7 +93,10 @@ def play(scenario: Scenario, report: Report, *, world: str = "kind") -> None:
     began, stage, error = time.monotonic(), None, None
     with TemporaryDirectory(prefix="trainmaster-scenario-") as folder:
         try:
-            with on_stage(Path(folder), scenario.policy, world=world, but=scenario.harsh) as stage:
+            cast = on_stage(
+                Path(folder), scenario.policy, world=world, but=scenario.harsh, speed=scenario.speed
+            )
+            with cast as stage:
                 try:
                     scenario.story(stage)
                 finally:

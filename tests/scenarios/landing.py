@@ -108,6 +108,46 @@ def warm_extend_release(stage: Stage) -> None:
     stage.check("nothing is warm", expected={}, actual=stage.pool()["warm"]["on-demand"])
 
 
+WORTH_POLICY = policy_of(capacity={INSTANCE_TYPE: 1}, warm_pool={"keep_alive": "10m", "retain": "worth"})
+FOLLOWING = 4
+"""Jobs that follow each other before instances are kept for the next one."""
+
+
+def warm_by_worth(stage: Stage) -> None:
+    """Idle instances are given up until jobs are known to follow, then kept, and given up when none comes."""
+
+    def run(name: str) -> None:
+        stage.submit(name)
+        stage.until_state(**{name: "running"})
+        stage.until(lambda: _trains(stage, name), f"{name} trains")
+        stage.finish(name)
+        stage.until_state(**{name: "completed"})
+
+    run("job0")
+    stage.advance(A_MOMENT)
+    stage.check("no job is known to come: given up", expected=[0], actual=_updates(stage, "job0"))
+    for number in range(1, FOLLOWING + 1):
+        run(f"job{number}")
+    last = f"job{FOLLOWING}"
+    stage.check("jobs follow: it is kept", expected="Available", actual=_warmth(stage.described(last)))
+    why = [kept["because"] for kept in stage.pool()["warm_pools"]]
+    says = len(why) == 1 and why[0].startswith("kept for ") and "a warm start saves" in why[0]
+    stage.check("and the pool says why", expected="kept for ..., a warm start saves ...", actual=why, ok=says)
+    run("follows")
+    stage.check("the next job ran on it", expected="Reused", actual=_warmth(stage.described(last)))
+    stage.check("which is kept as well", expected="Available", actual=_warmth(stage.described("follows")))
+    stage.advance(5 * 60)
+    stage.check("no job came: it was given up", expected=[0], actual=_updates(stage, "follows"))
+    stage.check("and is gone", expected="Terminated", actual=_warmth(stage.described("follows")))
+    because = [gone.get("because") or "" for gone in stage.did("GET", "/timeline")["warm"]]
+    says = [because[0].endswith("no job is known to come that can use it"), "so late" in because[-1]]
+    stage.check("the timeline says why, of the first and the last", expected=[True, True], actual=says)
+
+
+def _trains(stage: Stage, training_job: str) -> bool:
+    return bool(stage.plane.described(training_job)["SecondaryStatus"] == "Training")
+
+
 def _updates(stage: Stage, training_job: str) -> list[int]:
     """What UpdateTrainingJob said of its keep-alive, in seconds."""
     return [

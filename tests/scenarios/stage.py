@@ -251,11 +251,17 @@ def _is_told(record: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def on_stage(
-    folder: Path, policy: Mapping[str, Any], *, world: str = "kind", but: Mapping[str, Any] | None = None
+    folder: Path,
+    policy: Mapping[str, Any],
+    *,
+    world: str = "kind",
+    but: Mapping[str, Any] | None = None,
+    speed: int = 60,
 ) -> Iterator[Stage]:
     """``but``: values in which the account differs from the harsh world."""
     is_harsh = world == HARSH_WORLD
-    with running_plane(folder, "--clock", "manual", "--world", world, policy=policy) as plane:
+    flags = ("--clock", "manual", "--world", world, "--speed", str(speed))
+    with running_plane(folder, *flags, policy=policy) as plane:
         stage = Stage(plane=plane, folder=folder, late=LATER if is_harsh else 1.0)
         if is_harsh and but:
             plane.control("/world", {"set": dict(but)})

@@ -9,11 +9,15 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from trainmaster_client.assistants.array_tools import ArrayTools
 from trainmaster_client.assistants.queue_tools import MOST_JOBS, MOST_LOG_LINES, QueueTools
 from trainmaster_client.assistants.tool_answers import (
     NOTICE,
+    ArrayAnswer,
+    ArraysAnswer,
     JobAnswer,
     QueueAnswer,
+    ResultsAnswer,
     TimelineAnswer,
     TreeAnswer,
     UsageAnswer,
@@ -31,6 +35,9 @@ _DAYS = 31
 
 JobName = Annotated[str, Field(max_length=63, description="The job's name, or that of any of its attempts.")]
 Name = Annotated[str | None, Field(max_length=63)]
+ArrayName = Annotated[str, Field(max_length=63, description="The array's name.")]
+Mine = Annotated[bool, Field(description="Only those that the user submitted.")]
+Largest = Annotated[bool, Field(description="With by: whether the largest value is the best.")]
 Limit = Annotated[int, Field(ge=1, le=MOST_JOBS)]
 LogLines = Annotated[int, Field(ge=0, le=MOST_LOG_LINES, description="How many of the last log lines.")]
 Days = Annotated[float, Field(gt=0, le=_DAYS)]
@@ -43,7 +50,11 @@ Asked = Callable[[], AbstractContextManager[None]]
 
 
 def make_server(
-    tools: QueueTools, *, version: str, lost: Callable[[TrainmasterClientError], None] = lambda _error: None
+    tools: QueueTools,
+    array_tools: ArrayTools,
+    *,
+    version: str,
+    lost: Callable[[TrainmasterClientError], None] = lambda _error: None,
 ) -> MCPServer:
     """``lost`` is called with each error of the API, before it becomes the tool's."""
     server: MCPServer = MCPServer(
@@ -59,6 +70,7 @@ def make_server(
             raise ToolError(str(error)) from error
 
     _add_job_tools(server, tools, asked)
+    _add_array_tools(server, array_tools, asked)
     _add_history_tools(server, tools, asked)
     return server
 
@@ -87,6 +99,29 @@ def _add_job_tools(server: MCPServer, tools: QueueTools, answering: Asked) -> No
         """Draw the jobs that a job waits for and those that wait for it, with their states and why."""
         with answering():
             return tools.tree(name)
+
+
+def _add_array_tools(server: MCPServer, tools: ArrayTools, answering: Asked) -> None:
+    @server.tool(annotations=_READS)
+    def arrays(
+        pool: Name = None, team: Name = None, state: Name = None, *, mine: Mine = False, limit: Limit = 50
+    ) -> ArraysAnswer:
+        """Arrays (sweeps): many tasks of one request, with counts of their states. Ended ones by state."""
+        filters = {"pool": pool, "team": team, "state": state, "mine": mine or None}
+        with answering():
+            return tools.arrays(filters, limit=limit)
+
+    @server.tool(annotations=_READS)
+    def array(name: ArrayName) -> ArrayAnswer:
+        """One array: counts, why no further task starts, its failed tasks, commands to cancel or rerun it."""
+        with answering():
+            return tools.array(name)
+
+    @server.tool(annotations=_READS)
+    def results(name: ArrayName, by: Name = None, *, largest: Largest = False) -> ResultsAnswer:
+        """Values, final metrics, state and cost of each task of an array; the best first by a metric."""
+        with answering():
+            return tools.results(name, by=by, largest=largest)
 
 
 def _add_history_tools(server: MCPServer, tools: QueueTools, answering: Asked) -> None:

@@ -100,6 +100,76 @@ class TreeAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayEntry:
+    name: str
+    team: str
+    pool: str
+    state: str
+    """pending, held, running; completed, failed, stopped once all of its tasks have ended."""
+    priority: int
+    at_most: int | None
+    """Tasks that may run at once; None: as many as fit."""
+    tasks: int
+    """How many tasks it has; the next five counts add up to it."""
+    completed: int
+    failed: int
+    stopped: int
+    running: int
+    waiting: int
+    """Held ones included."""
+    failed_indices: str
+    submitted_at: str | None
+    ended_at: str | None
+    usd: float | None
+    why: str
+    """Reason why no further task starts, or why it ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEntry:
+    index: int
+    job: str
+    """Name of the job that the task is; it has a log, attempts and a diagnosis like any."""
+    values: dict[str, str]
+    """Hyperparameters of this task that differ from the request's."""
+    metrics: dict[str, float]
+    """Final metrics, in results alone."""
+    state: str
+    attempt: int | None
+    cost_usd: float | None
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArraysAnswer:
+    arrays: list[ArrayEntry]
+    is_truncated: bool
+    notice: str = NOTICE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayAnswer:
+    array: ArrayEntry
+    failed_tasks: list[TaskEntry]
+    """The first ones by index."""
+    is_truncated: bool
+    """Whether more tasks failed."""
+    commands_for_the_user: list[str]
+    """Commands that would change it or show more; these tools run none."""
+    notice: str = NOTICE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultsAnswer:
+    tasks: list[TaskEntry]
+    """They come by index, or the best first."""
+    note: str
+    """Why metrics are missing; empty if they are not."""
+    is_truncated: bool
+    notice: str = NOTICE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageGroup:
     key: str
     instance_hours: float

@@ -9,7 +9,7 @@ import typer
 
 from trainmaster_client.api import field_problem, new_key
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.foreseen import foreseen
+from trainmaster_client.cli.dry_run import foreseen
 from trainmaster_client.cli.screen import print_json, print_lines
 from trainmaster_client.errors import FieldProblem, InvalidArgumentError, InvalidOptionsError
 from trainmaster_client.jobs.array_requests import TaskSelection, array_body

@@ -59,7 +59,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tune attach": ("trainmaster tune attach my-study --output s3://bucket/prefix",),
         "tune show": ("trainmaster tune show my-study",),
         "tune stop": ("trainmaster tune stop my-study",),
-        "usage": ("trainmaster usage", "trainmaster usage --group-by user --from 30d --csv"),
+        "usage": (
+            "trainmaster usage",
+            "trainmaster usage --group-by user --from 30d --csv",
+            "trainmaster usage --commit --discount 30%",
+        ),
         "violations": ("trainmaster violations --month 2026-11",),
         "preflight": (
             "trainmaster preflight --vpc vpc-0a1b2c3d",

@@ -18,6 +18,7 @@ def mcp() -> None:
             "trainmaster mcp needs a package that is not installed: mcp.",
             hint=install_hint("mcp"),
         )
+    from trainmaster_client.assistants.array_tools import ArrayTools  # noqa: PLC0415
     from trainmaster_client.assistants.mcp_server import make_server  # noqa: PLC0415  slow, and an extra
     from trainmaster_client.assistants.queue_tools import QueueTools  # noqa: PLC0415
 
@@ -25,4 +26,5 @@ def mcp() -> None:
     tools = QueueTools(
         api=lambda: connection.api, logs_client=lambda: aws_client("logs"), now=lambda: datetime.now(UTC)
     )
-    make_server(tools, version=__version__, lost=connection.lost).run("stdio")
+    array_tools = ArrayTools(api=lambda: connection.api, sagemaker=lambda: aws_client("sagemaker"))
+    make_server(tools, array_tools, version=__version__, lost=connection.lost).run("stdio")

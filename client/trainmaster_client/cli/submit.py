@@ -10,7 +10,7 @@ from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.array_submission import ArrayFlags, send_array
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import complete_job, connect
-from trainmaster_client.cli.foreseen import foreseen
+from trainmaster_client.cli.dry_run import foreseen
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.files.request_documents import read_request

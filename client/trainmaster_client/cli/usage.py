@@ -1,4 +1,4 @@
-"""``trainmaster usage``: what a team's month was spent on; or groups of it, as a table or as CSV."""
+"""``trainmaster usage``: what a team's month was spent on, sums over any time, or advice on Savings Plans."""
 
 import sys
 from collections.abc import Iterator
@@ -12,6 +12,8 @@ from rich.table import Table
 
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.commitment_advice import CommitOptions, advise_commitment
+from trainmaster_client.cli.commitment_report import print_advice
 from trainmaster_client.cli.connection import CommandApi, connect
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
@@ -43,12 +45,16 @@ class Grouping:
         GroupKey | None, typer.Option("--group-by", help="Sum by this, over --from and --to.")
     ] = None
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="With --group-by: an instant, or 30d.")
+        str | None,
+        typer.Option("--from", metavar="TIME", help="With --group-by or --commit: an instant, or 30d."),
     ] = None
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="With --group-by: its end; without it now.")
+        str | None,
+        typer.Option("--to", metavar="TIME", help="With --group-by or --commit: its end; without it now."),
     ] = None
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job without --group-by.")] = False
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job without --group-by or --commit.")] = (
+        False
+    )
 
     def key(self, team: str | None) -> GroupKey | None:
         """Return what to group by; None shows one team's month."""
@@ -68,9 +74,15 @@ def usage(
     ] = None,
     month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="UTC; without it this month.")] = None,
     grouping: Grouping,
+    commitment: CommitOptions,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a team used in a month, what it cost and what was lost to whom; or sums over any time."""
+    if commitment.check(team=team, month=month, group_by=grouping.group_by):
+        _check_forms(grouping, as_json=as_json)
+        advice = advise_commitment(commitment, start=grouping.start, end=grouping.end)
+        print_advice(advice, as_json=as_json, as_csv=grouping.as_csv)
+        return
     key = grouping.key(team)
     _check(grouping, key, month=month, as_json=as_json)
     if key is not None:
@@ -94,7 +106,14 @@ def _check(grouping: Grouping, key: GroupKey | None, *, month: str | None, as_js
     if key is not None and month is not None:
         raise InvalidArgumentError("--month gives no sums.", hint="For sums use --from and --to.")
     if key is None and (grouping.start or grouping.end):
-        raise InvalidArgumentError("--from and --to go with --group-by.", hint="Or write --month YYYY-MM.")
+        raise InvalidArgumentError(
+            "--from and --to go with --group-by or --commit.", hint="Or write --month YYYY-MM."
+        )
+    _check_forms(grouping, as_json=as_json)
+
+
+def _check_forms(grouping: Grouping, *, as_json: bool) -> None:
+    """Raises InvalidArgumentError."""
     if grouping.as_csv and as_json:
         raise InvalidArgumentError("--csv and --json exclude each other.", hint="Write one of them.")
 
@@ -231,6 +250,9 @@ def _cause_lines(total: Document) -> Iterator[str]:
         yield f"  {_named(cause):<12}{amount:>12.2f} USD{share:>7.1f} %"
     if total.get("saved_usd"):
         yield f"  spot saved {total['saved_usd']:.2f} USD of the on-demand price"
+    if total.get("warm_saved_usd"):
+        paid = (total.get("by") or {}).get("warm_pool") or 0
+        yield f"  warm pools saved {total['warm_saved_usd']:.2f} USD of start-up, and cost {paid:.2f} USD"
 
 
 def _named(cause: str) -> str:
@@ -245,6 +267,8 @@ def _parts(job: Document) -> str:
     """Say what the job's cost was spent on; causes without cost are left out."""
     spent = [f"{_named(cause)} {amount:.2f}" for cause, amount in (job.get("by") or {}).items() if amount]
     saved = [f"spot saved {job['saved_usd']:.2f} USD"] if job.get("saved_usd") else []
+    if job.get("warm_saved_usd"):
+        saved.append(f"warm starts saved {job['warm_saved_usd']:.2f} USD")
     return "; ".join([*([", ".join(spent)] if spent else []), *saved])
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
+from trainmaster.core.memory.accelerators import gpus
 
 from trainmaster_client.api import Document
 from trainmaster_client.errors import LogsUnansweredError
@@ -23,7 +24,10 @@ _MINUTE = 60
 
 
 def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # noqa: ANN401  boto3's
-    """Return per cent of one GPU, summed over a host's. Raises LogsUnansweredError.
+    """Return the use of each host, per cent of all its GPUs. Raises LogsUnansweredError.
+
+    SageMaker sums the per cent of a host's GPUs: where their number is not known, the sum stays, and
+    ``gpus`` of the answer is None.
 
     Args:
         client: For CloudWatch.
@@ -33,8 +37,9 @@ def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # n
     attempts = [
         attempt for attempt in job_view(document).attempts if attempt.started_at and attempt.training_job_name
     ]
+    count = _gpus_of_a_host(document)
     if not attempts:
-        return {"period": _MINUTE, "series": []}
+        return {"period": _MINUTE, "gpus": count, "series": []}
     begin = min(attempt.started_at for attempt in attempts if attempt.started_at)
     end = max(attempt.ended_at or now for attempt in attempts) + timedelta(minutes=1)
     period = _period(end - begin)
@@ -52,11 +57,18 @@ def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # n
     points: dict[str, list[tuple[float, float]]] = {query["Id"]: [] for query, _, _ in queries}
     for result in (result for page in pages for result in page["MetricDataResults"]):
         stamps = (at.astimezone(UTC).timestamp() for at in result["Timestamps"])
-        points[result["Id"]] += zip(stamps, result["Values"], strict=True)
+        values = (value / (count or 1) for value in result["Values"])
+        points[result["Id"]] += zip(stamps, values, strict=True)
     series = [
         {"attempt": attempt, "host": host, "points": points[query["Id"]]} for query, attempt, host in queries
     ]
-    return {"period": period, "series": [line for line in series if line["points"]]}
+    return {"period": period, "gpus": count, "series": [line for line in series if line["points"]]}
+
+
+def _gpus_of_a_host(document: Document) -> int | None:
+    """Count the GPUs of each host; None if its hosts differ in that, have none, or are of an unknown type."""
+    counts = {gpus(instance_type) for instance_type in document.get("instances") or {}}
+    return counts.pop() or None if len(counts) == 1 else None
 
 
 def _period(length: timedelta) -> int:

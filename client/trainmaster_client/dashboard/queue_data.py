@@ -1,17 +1,19 @@
 """The queue as the pages get it: the rows that every view shows, which the pages only draw."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.gateway.queued_calls import RenewingApi
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import instant
-from trainmaster_client.jobs.job_views import FINAL_STATES, LIVE_STATES, job_view
+from trainmaster_client.jobs.job_views import FINAL_STATES, LIVE_STATES, NO_NAME, JobView, job_view
 from trainmaster_client.jobs.queue_reader import QueueReader
+from trainmaster_client.jobs.why_lines import SHOWN_JOBS, depends_on_others, wait_report
 from trainmaster_client.views.consequences import CHANGES, question
 from trainmaster_client.views.queue_model import QueueAnswers, job_rows, queue_model
 from trainmaster_client.views.queue_rows import COLUMNS, STATE_MARKS, Row
@@ -65,13 +67,48 @@ class QueueData:
         }
 
     def job(self, name: str, given: Mapping[str, str], *, now: datetime) -> Document:
-        """Return a job as the API answers it, its row, and what each change of it would do."""
+        """Return a job as the API answers it, its row, why it waits, and what each change of it would do."""
         now = _clock(given, now)
         document = self._api.job(name)
         job = job_view(document)
-        (row,) = job_rows([job], now=now)
+        others, trouble = self._others(job) if depends_on_others(job) else ([], "")
+        (row, *_) = job_rows([job, *others], now=now, pools=self._reader.pools() if others else ())
         questions = {change: asdict(question(change, job, now=now)) for change in CHANGES}
-        return {"job": document, "row": _row(row, 0), "questions": questions}
+        wait = {**_wait(job, others), "trouble": trouble}
+        return {"job": document, "row": _row(row, 0), "wait": wait, "questions": questions}
+
+    def _others(self, job: JobView) -> tuple[list[JobView], str]:
+        """Read the other jobs of its pool; or say why not, as a job is shown without them, too.
+
+        What did not change since the last look is not sent again.
+        """
+        try:
+            entries = self._reader.whole({"pool": job.pool}).get("jobs") or ()
+            return [other for other in map(job_view, entries) if other.name != job.name], ""
+        except TrainmasterClientError as error:
+            return [], str(error)
+
+
+def _wait(job: JobView, others: Sequence[JobView]) -> dict[str, Any]:
+    report = wait_report(job, others)
+    return {
+        "users": [_party(user) for user in report.users[:SHOWN_JOBS]],
+        "unnamed_users": len(report.users[SHOWN_JOBS:]),
+        "ahead": [_party(other) for other in report.ahead],
+        "unnamed_ahead": report.unnamed_ahead,
+        "help": report.help,
+    }
+
+
+def _party(job: JobView) -> dict[str, Any]:
+    return {
+        "name": job.name or "",
+        "shown": job.name or NO_NAME,
+        "team": job.team,
+        "instances": job.instances,
+        "priority": job.priority,
+        "ends_by": _text(job.ends_by),
+    }
 
 
 def _teams(pool: Mapping[str, Any]) -> list[str]:
@@ -106,6 +143,8 @@ def _row(row: Row, number: int) -> dict[str, Any]:
         "started_at": _text(job.started_at if job else None),
         "ended_at": _text(job.ended_at if job else None),
         "ends_by": _text(job.ends_by if job else None),
+        "ran_seconds": None if row.ran is None else row.ran.total_seconds(),
+        "left_seconds": None if row.left is None else row.left.total_seconds(),
         "starts_p50": _text(start.p50 if start else None),
         "starts_p90": _text(start.p90 if start else None),
     }

@@ -12,6 +12,7 @@ _KINDS: Mapping[str, str] = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "woff2": "font/woff2",
 }
 """Content type of a file by its suffix; other files are not served."""
 

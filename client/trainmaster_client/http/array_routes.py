@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.http.calls import ApiCalls, Document, Parameter, path_name, query
 from trainmaster_client.http.transport import ATTEMPTS
 
@@ -63,7 +64,14 @@ class ArrayRoutes(ApiCalls):
         return self._call("PATCH", f"/arrays/{path_name(name)}", changes, attempts=ATTEMPTS)
 
     def cancel_array(self, name: str, *, tasks: str | None = None) -> Document:
-        """Cancel the whole array, or these tasks of it: ``3-7`` or ``1,5``."""
+        """Cancel the whole array, or these tasks of it: ``3-7`` or ``1,5``.
+
+        Raises InvalidArgumentError for tasks that are an empty text, which older stacks take for all.
+        """
+        if tasks is not None and not tasks.strip():
+            raise InvalidArgumentError(
+                "No tasks are named.", hint="Name some, e.g. 3-7, or leave them out for the whole array."
+            )
         return self._call("DELETE", f"/arrays/{path_name(name)}{query({'tasks': tasks})}")
 
     def rerun_array(self, name: str, body: Mapping[str, Any]) -> Document:

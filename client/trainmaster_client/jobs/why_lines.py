@@ -1,8 +1,9 @@
 """Why a job does not run, who uses its instances until when, and what would help: lines for people."""
 
 import re
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from trainmaster.core.jobs.row_words import length
 
@@ -18,6 +19,8 @@ SHOWN_JOBS = 5
 MOST_PAGES = 5
 """Pages of the pool's queue that are read."""
 _CLOCK = re.compile(r"\b\d\d:\d\d\b")
+_ANY = datetime.min.replace(tzinfo=UTC)
+"""Stands for the instant of jobs without one, which are sorted apart."""
 
 HELP = {
     "ahead": "raise its priority: trainmaster priority {name} N",
@@ -46,6 +49,35 @@ HELP = {
 
 _FOR_INSTANCES = frozenset({"capacity", "ahead", "reservation", "quota"})
 """Codes of waits that end when others give instances back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitReport:
+    """Explains a wait by the jobs around it."""
+
+    users: tuple[JobView, ...] = ()
+    """Jobs that use its instances, the first to free them first; under a quota only those of its team."""
+    ahead: tuple[JobView, ...] = ()
+    """Jobs before it in the pool's queue, the first few."""
+    unnamed_ahead: int = 0
+    """Further jobs before it."""
+    help: str = ""
+    """Advice, with the command where there is one; empty if nothing helps, or the job does not wait."""
+
+
+def wait_report(job: JobView, others: Iterable[JobView]) -> WaitReport:
+    """Explain why a job waits by the other jobs of its pool, as far as those are given."""
+    if not job.is_waiting:
+        return WaitReport()
+    others = list(others)
+    ahead = _ahead(job, others)
+    code = job.waiting.code if job.waiting else ""
+    return WaitReport(
+        users=tuple(_users(job, others)),
+        ahead=tuple(ahead[:SHOWN_JOBS]),
+        unnamed_ahead=max((job.position or 0) - 1 - SHOWN_JOBS, 0) if ahead else 0,
+        help=HELP[code].format(name=job.name) if code in HELP and not is_next(job) else "",
+    )
 
 
 def why_lines(api: ApiClient, document: Document, *, now: datetime) -> list[str]:
@@ -77,41 +109,44 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
     share = document.get("fair_share")
     if isinstance(share, dict) and share.get("message"):
         yield f"  Fair share: {printable(share['message'])}"
-    yield from _users_line(job, others, now=now)
-    if ahead := _ahead(job, others):
-        left = (job.position or 0) - 1 - SHOWN_JOBS
-        others_ahead = f" and {left} more" if left > 0 else ""
-        yield f"  Ahead: {', '.join(_named(job_ahead) for job_ahead in ahead[:SHOWN_JOBS])}{others_ahead}"
-    if job.waiting and job.waiting.code in HELP and not is_next(job):
-        yield f"  What would help: {HELP[job.waiting.code].format(name=job.name)}"
+    yield from _report_lines(wait_report(job, others), now)
+
+
+def _report_lines(report: WaitReport, now: datetime) -> Iterator[str]:
+    if report.users:
+        yield "  In use by:"
+    yield from (f"    {_user(user, now)}" for user in report.users[:SHOWN_JOBS])
+    if unnamed := report.users[SHOWN_JOBS:]:
+        yield f"    and {len(unnamed)} more"
+    if report.ahead:
+        others_ahead = f" and {report.unnamed_ahead} more" if report.unnamed_ahead else ""
+        yield f"  Ahead: {', '.join(_named(job_ahead) for job_ahead in report.ahead)}{others_ahead}"
+    if report.help:
+        yield f"  What would help: {report.help}"
 
 
 def _others(api: ApiClient, job: JobView) -> list[JobView]:
     """Read jobs of its pool, running ones first, as far as a few pages show them."""
-    code = job.waiting.code if job.waiting else ""
-    if not job.is_waiting or (code not in _FOR_INSTANCES and job.position in {None, 1}):
+    if not depends_on_others(job):
         return []
     return [job_view(entry) for entry in listed_jobs(api, {"pool": job.pool}, most_pages=MOST_PAGES)]
 
 
-def _users_line(job: JobView, others: list[JobView], *, now: datetime) -> Iterator[str]:
-    """Yield who uses the instances that it waits for, the first to free them first.
+def depends_on_others(job: JobView) -> bool:
+    """Tell whether other jobs of its pool are part of why a job waits."""
+    code = job.waiting.code if job.waiting else ""
+    return job.is_waiting and (code in _FOR_INSTANCES or job.position not in {None, 1})
 
-    Under a quota only jobs of its own team are listed.
-    """
+
+def _users(job: JobView, others: list[JobView]) -> list[JobView]:
     code = job.waiting.code if job.waiting else ""
     if code not in _FOR_INSTANCES:
-        return
+        return []
     types = job.instances_by_type.keys()
     users = [other for other in others if other.is_live and other.instances_by_type.keys() & types]
     if code == "quota":
         users = [other for other in users if other.team == job.team]
-    users.sort(key=lambda other: (other.ends_by is None, other.ends_by or now))
-    if users:
-        yield "  In use by:"
-    yield from (f"    {_user(user, now)}" for user in users[:SHOWN_JOBS])
-    if unnamed := users[SHOWN_JOBS:]:
-        yield f"    and {len(unnamed)} more"
+    return sorted(users, key=lambda other: (other.ends_by is None, other.ends_by or _ANY))
 
 
 def _user(job: JobView, now: datetime) -> str:

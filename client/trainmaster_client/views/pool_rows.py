@@ -98,6 +98,7 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
         teams=tuple(_team_text(team, rules) for team in pool.get("teams") or ()),
         warm=tuple(
             f"{int(warm['instances'])}x {printable(warm['instance_type'])} {_until(warm['expires_at'], now)}"
+            + (f"; {printable(warm['because'])}" if warm.get("because") else "")
             for warm in pool.get("warm_pools") or ()
         ),
         warnings=tuple(_warnings(pool, now)),

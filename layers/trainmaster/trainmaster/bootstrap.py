@@ -244,9 +244,7 @@ class Wiring:
                 unmanaged=self.unmanaged,
                 clock=clock,
             ),
-            dependency_sweep=DependencySweep(
-                queue=reader, pools=reader, arrays=reader, store=store, clock=clock
-            ),
+            dependency_sweep=DependencySweep(queue=reader, table=reader, store=store, clock=clock),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
             front_looks=FrontLooks(queue=reader, fronts=self.table.fronts, clock=clock),

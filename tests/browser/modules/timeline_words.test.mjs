@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { barDetails, endSaid, ghostsOf } from "../web/timeline/details.js";
+import { ghostLabel } from "../web/timeline/drawing.js";
 import { clipped } from "../web/timeline/drawing.js";
 import { paramsOf, windowOf } from "../web/timeline/reading.js";
 import { HOUR } from "../web/timeline/windows.js";
@@ -62,5 +63,18 @@ test("an address that says nonsense is a day", () => {
   for (const params of [{}, { span: "x", to: "y", ahead: "z" }, { span: "-5" }]) {
     const { from, to } = windowOf(params, NOW);
     assert.equal((to - from) / HOUR, 24, JSON.stringify(params));
+  }
+});
+
+test("the name of an expected start never lies over the past", () => {
+  const past = 700;
+  for (const [left, right] of [[710, 720], [720, 980], [960, 998], [705, 999], [990, 1000]]) {
+    for (const name of ["short", "pytorch-training…22-06-04-17-148"]) {
+      const { x, text, anchor } = ghostLabel(name, { left, right }, { begin: past, end: 1000 });
+      const width = text.length * 7;
+      const begin = anchor === "end" ? x - width : x;
+      assert.ok(!text || begin >= past, `${name} at ${left} begins at ${begin}`);
+      assert.ok(!text || begin + width <= 1000, `${name} at ${left} ends at ${begin + width}`);
+    }
   }
 });

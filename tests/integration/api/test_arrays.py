@@ -1,10 +1,12 @@
 """Arrays by HTTP: who sees them, what a dry run says, lists, pages, and what is refused."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.bodies import body
+from tests.builders import NOON
 from tests.integration.api.conftest import ADA, ADMIN, BOB, Answer, Api
 
 
@@ -99,6 +101,85 @@ def test_lists_of_ones_own_leave_out_the_arrays_of_others(api: Api) -> None:
     named = api.get("/jobs", user=ADA, name_prefix="ev").json["arrays"]
     assert [array["name"] for array in named] == ["eves"]
     assert api.get("/arrays", mine="maybe").status == 400
+
+
+@pytest.mark.parametrize("tasks", ["", "3%2", "1,", "5-1", "8", "٣"])
+def test_a_cancel_of_tasks_that_are_none_cancels_none(api: Api, tasks: str) -> None:
+    """``tasks=`` comes from scripts whose list is empty."""
+    add_array(api, tasks="0-7")
+    answer = api.call("DELETE", "/arrays/sweep", user=ADA, query={"tasks": tasks})
+    assert (answer.status, answer.json["errors"][0]["field"]) == (400, "query.tasks")
+    array = api.get("/arrays/sweep").json
+    assert (array["stopped"], array["tasks"]["waiting"]) == ("", 8)
+
+
+def test_a_throttle_in_the_tasks_of_a_rerun_is_refused_and_not_lost(api: Api) -> None:
+    add_array(api, tasks="0-7")
+    api.call("DELETE", "/arrays/sweep", user=ADA)
+    rerun = api.call("POST", "/arrays/sweep/rerun", {"tasks": "3-5%1"}, user=ADA)
+    assert (rerun.status, rerun.json["errors"][0]["field"]) == (400, "tasks")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "hint"),
+    [
+        ("afterok:a:b", "one space between two"),
+        ("afterok:a,afterok:b", "one space between two"),
+        ("a,b", "one space between two"),
+        ("sweep_3", "write task 3 of an array as sweep-3"),
+        ("afterok:sweep_3", "write task 3 of an array as sweep-3"),
+        ("after:a", "did you mean afterok?"),
+        ("afterok:a?afterany:b", "one space between two"),
+        ("afterwards:a", "use one of"),
+    ],
+)
+def test_conditions_as_slurm_writes_them_are_refused_with_the_form_here(
+    api: Api, conditions: str, hint: str
+) -> None:
+    answer = api.submit("child", tags={"trainmaster:after": conditions})
+    assert answer.status == 400
+    assert hint in answer.json["errors"][0]["hint"]
+
+
+def start_of(api: Api, name: str, **fields: Any) -> float | None:
+    """Hours from now until a job is likely to start; None where nobody can tell."""
+    view = api.get(f"/jobs/{name}").json
+    start = view["estimated_start"]
+    return None if start is None else (datetime.fromisoformat(start["p50"]) - NOON) / timedelta(hours=1)
+
+
+def submit_after(api: Api, name: str, condition: str) -> None:
+    answer = api.submit(name, tags={"trainmaster:after": condition})
+    assert answer.status == 201, answer.json
+
+
+def test_the_start_of_a_job_after_an_array_is_estimated_behind_its_last_task(api: Api) -> None:
+    """Four tasks of at most an hour, of which nothing else is known; two instances."""
+    add_array(api, "two-at-once", tasks="0-3", at_most=2)
+    add_array(api, "one-by-one", tasks="0-3", at_most=1)
+    for stem in ("two-at-once", "one-by-one"):
+        submit_after(api, f"after-{stem}", stem)
+        submit_after(api, f"after-second-of-{stem}", f"{stem}-1")
+    submit_after(api, "grandchild", "after-two-at-once")
+
+    two, one = start_of(api, "after-two-at-once"), start_of(api, "after-one-by-one")
+    assert two is not None
+    assert one is not None
+    assert one - two == pytest.approx(2, abs=0.5), "four rounds, not two"
+    first_round = start_of(api, "after-second-of-two-at-once")
+    assert first_round is not None
+    assert two - first_round == pytest.approx(1, abs=0.5)
+    assert (start_of(api, "grandchild") or 0) > two
+    assert "likely ends" in api.get("/jobs/after-one-by-one").json["waiting"]["message"]
+
+
+def test_nobody_can_tell_when_a_held_array_ends(api: Api) -> None:
+    add_array(api)
+    submit_after(api, "child", "sweep")
+    assert api.call("PATCH", "/arrays/sweep", {"held": True}, user=ADA).status == 200
+    view = api.get("/jobs/child").json
+    assert view["estimated_start"] is None
+    assert "jobs that it waits for" in view["estimate_note"]
 
 
 @pytest.mark.parametrize(

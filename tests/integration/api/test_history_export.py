@@ -58,6 +58,8 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
         "learned_in": list(api.job("a").spec.learned_in or ()),
         "after": [],
         "array": None,
+        "array_at_most": None,
+        "array_stop_after": None,
         "attempts": [
             {
                 "started_at": "2026-11-02T12:00:00.000Z",

@@ -9,12 +9,13 @@ import pytest
 from trainmaster.core.costs.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.warm_history import LATEST_STARTS, LATEST_STARTUPS
 from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
@@ -31,6 +32,45 @@ def test_an_end_moves_what_sagemaker_kept_from_used_towarm(plane: Plane) -> None
     assert (snapshot.used, snapshot.warm, snapshot.warm_pools) == ({}, of(2), (warm("a", vector=of(2)),))
     state = plane.reader.pool_state("main")
     assert (state.warm, state.warm_pools) == (of(2), (warm("a", vector=of(2)),))
+
+
+def test_starts_and_ends_of_a_warm_key_are_recorded_the_newest_first(plane: Plane) -> None:
+    kept: dict[str, Any] = {"shape": Shape(vector=of(1), warm_key="k"), "keep_alive": minutes(10)}
+    for number in range(LATEST_STARTS + 2):
+        name, at = f"job-{number}", NOON + minutes(10 * number)
+        one = plane.submitted(name, submitted_at=at - minutes(1))
+        (started,) = plane.store.commit([Change(before=one, after=claimed(one, now=at, **kept))], at=at)
+        live = plane.change(started, steps.recorded(started, training_job_arn="arn:x", now=at))
+        left = warm(name, since=at + minutes(5), expires_at=at + minutes(15))
+        trains = {"training_since": at + minutes(3), "trained": minutes(1), "instance_seconds": 300}
+        over = billed(live, "Completed", **trains, warm_start=number % 2 == 1 or None)
+        plane.store.commit([replace(over, leaves_warm=left)], at=at + minutes(5))
+    history = plane.snapshot().warm_histories["k"]
+    last = NOON + minutes(10 * (LATEST_STARTS + 1))
+    starts = [last - minutes(10 * number) for number in range(LATEST_STARTS)]
+    assert [start.at for start in history.starts] == starts
+    assert [start.ready for start in history.starts] == [at - minutes(1) for at in starts]
+    assert list(history.ends) == [at + minutes(5) for at in starts]
+    assert (history.cold, history.warm) == ((minutes(3),) * LATEST_STARTUPS,) * 2
+    assert plane.reader.pool_state("main").warm_histories == {"k": history}
+
+
+def test_starts_of_one_commit_are_all_recorded(plane: Plane) -> None:
+    kept: dict[str, Any] = {"shape": Shape(vector=of(1), warm_key="k"), "keep_alive": minutes(10)}
+    first, second, third = (plane.submitted(name) for name in ("a", "b", "c"))
+    plane.store.commit([Change(before=first, after=claimed(first, **kept))], at=NOON)
+    together = [Change(before=job, after=claimed(job, **kept)) for job in (second, third)]
+    plane.store.commit(together, at=NOON + minutes(1))
+    plane.store.change_warm("main", None, warm("old"), at=NOON)
+    starts = plane.snapshot().warm_histories["k"].starts
+    assert [start.at for start in starts] == [NOON + minutes(1), NOON + minutes(1), NOON]
+
+
+def test_what_was_never_kept_warm_leaves_no_record(plane: Plane) -> None:
+    one = plane.submitted("a")
+    plane.change(one, claimed(one, shape=Shape(vector=of(1), warm_key="k")))
+    plane.store.change_warm("main", None, warm("old"), at=NOON)
+    assert plane.snapshot().warm_histories == {}
 
 
 def test_a_warm_pool_is_counted_once_whoever_finds_it(plane: Plane) -> None:
@@ -79,6 +119,14 @@ def test_a_warm_pool_that_is_being_given_up_cannot_be_claimed(plane: Plane) -> N
     with pytest.raises(LostRaceError):
         plane.change(one, claimed(one), warm=of(1), reuses=warm("a"))
     assert plane.snapshot().warm_pools == (warm("a", releasing=True),)
+
+
+def test_what_a_warm_start_saved_is_in_the_usage(plane: Plane) -> None:
+    one = plane.running("a", month="2026-11")
+    bill: dict[str, Any] = {"instance_seconds": 3600, "cents": 60, "cents_by": {"productive": 60}}
+    plane.store.commit([billed(one, "Completed", **bill, warm_saved_cents=35)], at=NOON)
+    (line,), _ = plane.reader.usage("default", "2026-11")
+    assert line.warm_saved_cents == 35
 
 
 def test_a_warm_pool_that_was_lengthened_meanwhile_can_be_claimed(plane: Plane) -> None:

@@ -10,7 +10,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import Alarm, AlarmState, alarms_of, names_of, wanted_of
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy.governance import Governing, Idle, Reaction, Utilization, Watch
@@ -184,7 +184,7 @@ def test_a_job_of_ours_whose_name_reads_like_another_stacks_is_swept(world: Worl
 def test_the_end_of_a_watched_attempt_leaves_its_alarms_to_be_deleted(world: World) -> None:
     one = world.watched("a", hosts=12)
     assert one.live is not None
-    over = reactions.monitored(one, wanted_of(of(12, GPU), WATCH))
+    over = alarm_reactions.monitored(one, wanted_of(of(12, GPU), WATCH))
     change = Change(before=one, after=over, ended=one.live)
     world.store.commit([change], at=NOON)
     (message,) = [

@@ -76,6 +76,7 @@ def full_attempt() -> Attempt:
         max_pending=minutes(30),
         reuses="train-0",
         half_life=timedelta(days=3),
+        cold_startup=minutes(5),
         usd_per_hour=Decimal("2.84"),
         reserved_cents=568,
         month="2026-11",
@@ -114,6 +115,7 @@ def full_attempt() -> Attempt:
         cents=260,
         cents_by={"productive": 200, "startup": 60},
         saved_cents=120,
+        warm_saved_cents=35,
     )
 
 
@@ -297,6 +299,7 @@ def _of_the_pool() -> Iterator[tuple[str, Example]]:
         "month": "2026-11",
         "usd_per_hour": Decimal("1.5"),
         "billed_from": NOON,
+        "because": "its capacity is needed",
     }
     full_warm = WarmPool(**warm, **paid, releasing=True)
     yield "WarmPool", Example(full=full_warm, sparse=WarmPool(**warm))

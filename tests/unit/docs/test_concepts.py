@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState
+from trainmaster.core.jobs.states import FINAL, LIVE, TRANSITIONS, JobState
 
 from tests.markdown import blocks, codes, table, text_of
 

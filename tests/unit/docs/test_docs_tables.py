@@ -11,9 +11,9 @@ import pytest
 from trainmaster.adapters.dynamodb import array_layout, dependency_rows, history_rows, layout
 from trainmaster.core.forecast.differences import Kind
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState
 from trainmaster.core.jobs.observations import TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
+from trainmaster.core.jobs.states import FINAL, LIVE, TRANSITIONS, JobState
 from trainmaster.core.lifecycle import decision
 from trainmaster.core.lifecycle.decision import Row
 from trainmaster.core.request.options import AFTER_TAGS, READERS
@@ -171,6 +171,12 @@ def test_the_table_of_rights_is_that_of_the_template() -> None:
         shown.setdefault(name, set()).update(codes(may))
     assert shown == {function: granted(function) for function in shown}
     assert len(shown) == len(list((ROOT / "functions").glob("*/app.py")))
+
+
+def test_what_is_looked_for_is_where_the_table_says() -> None:
+    for question, file, name in table(ARCHITECTURE, "question", "file", "name in it"):
+        (path,), (named,) = codes(file), codes(name)
+        assert named in (ROOT / path).read_text(encoding="utf-8"), question
 
 
 def test_every_room_of_the_layer_is_named() -> None:

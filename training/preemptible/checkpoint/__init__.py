@@ -9,8 +9,9 @@ from training.preemptible.checkpoint.checkpointer import Checkpointer, Resumed
 from training.preemptible.checkpoint.loader import newest_manifest
 from training.preemptible.checkpoint.local_store import LocalStore
 from training.preemptible.checkpoint.manifest import Manifest
+from training.preemptible.checkpoint.retention import Retention
 from training.preemptible.checkpoint.saver import JobState
-from training.preemptible.checkpoint.schedule import Retention, SaveTimer
+from training.preemptible.checkpoint.schedule import SaveTimer
 from training.preemptible.checkpoint.store import CheckpointStore
 
 __all__ = [

@@ -14,8 +14,9 @@ from training.preemptible.checkpoint import shards
 from training.preemptible.checkpoint.group import Background, Ranks, found_places
 from training.preemptible.checkpoint.loader import Loader
 from training.preemptible.checkpoint.manifest import Manifest
+from training.preemptible.checkpoint.retention import Retention
 from training.preemptible.checkpoint.saver import JobState, Saver, Status, StatusFile
-from training.preemptible.checkpoint.schedule import Retention, seconds_needed
+from training.preemptible.checkpoint.schedule import seconds_needed
 from training.preemptible.checkpoint.store import CheckpointStore
 
 _now = partial(datetime.now, UTC)

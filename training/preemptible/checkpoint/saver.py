@@ -34,7 +34,7 @@ from training.preemptible.checkpoint.manifest import (
     Manifest,
     sizes_of,
 )
-from training.preemptible.checkpoint.schedule import Retention, kept
+from training.preemptible.checkpoint.retention import Retention, kept
 from training.preemptible.checkpoint.store import STATUS, CheckpointStore, name_of
 
 

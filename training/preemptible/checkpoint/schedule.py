@@ -1,7 +1,4 @@
-"""When the next checkpoint is due, whether one more fits before the end, and which are kept."""
-
-from collections.abc import Collection
-from dataclasses import dataclass
+"""When the next checkpoint is due, and whether one more fits before the end."""
 
 _SAFETY = 1.5
 """Factor on the estimate: the last save may be slower than the one that was measured."""
@@ -15,10 +12,7 @@ _STALLS = 20
 
 
 def seconds_needed(bytes_on_host: float, *, bytes_per_second: float | None) -> float:
-    """Estimate the seconds of one blocking save, by the speed of a host in an earlier one (None.
-
-    No save yet).
-    """
+    """Estimate the seconds of one blocking save, by the speed of a host in an earlier one; None: none yet."""
     speed = bytes_per_second or _UNKNOWN_BYTES_PER_SECOND
     return bytes_on_host / speed * _SAFETY + _FIXED_SECONDS
 
@@ -43,23 +37,3 @@ class SaveTimer:
     def saved(self, now: float, *, stall_seconds: float) -> None:
         """Record that a save returned just now, after it held training up for this long."""
         self._saved_at, self._stall = now, stall_seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """Which checkpoints are kept."""
-
-    newest: int = 2
-    """How many of the newest are kept; two, so that one is left if the newest is lost on its way."""
-    every: int = 0
-    """Checkpoints whose step divides by this are kept, too; 0 for no others."""
-
-    def __post_init__(self) -> None:
-        if self.newest < 1 or self.every < 0:
-            raise ValueError(f"keep at least one checkpoint, and every 0 or more: {self}")
-
-
-def kept(steps: Collection[int], keep: Retention) -> set[int]:
-    """Choose which of these whole checkpoints are kept, by step."""
-    newest = sorted(steps, reverse=True)[: keep.newest]
-    return {*newest, *(step for step in steps if keep.every and step % keep.every == 0)}

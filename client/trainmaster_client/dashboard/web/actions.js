@@ -14,7 +14,7 @@ const LONGEST_WAIT_S = 60; // the API's limits count by the minute
 // put into words by the dashboard's process: questions by change.
 export function jobActions(job, questions, context) {
   if (!context.session.changes) return [];
-  const acts = { cancel: ["Cancel", "danger", cancel], priority: ["Priority", "", priority], hold: ["Hold", "", hold], release: ["Release", "", release] };
+  const acts = { priority: ["Priority", "", priority], hold: ["Hold", "", hold], release: ["Release", "", release], cancel: ["Cancel", "danger", cancel] };
   return Object.entries(acts)
     .filter(([change]) => !questions[change].is_vain && !(change === "hold" && job.state === "held"))
     .map(([change, [text, kind, act]]) => button(text, kind, () => act(job, questions[change], context)));
@@ -124,13 +124,17 @@ async function expect(job, field, into, context) {
   if (field.value === value) replace(into, said);
 }
 
+// An admin who is in no team asks for the job's.
+export function asTeam(job, { me }) {
+  return me?.admin && !me.teams?.some((one) => one.name === job.team) ? `&team=${encodeURIComponent(job.team)}` : "";
+}
+
 async function trial(job, value, context) {
   const whole = await orMissing(context.api.get(`jobs/${encodeURIComponent(job.name)}`, { request: "true", estimate: "false" }));
   if (!whole?.request) return "What it would do is unknown: this stack does not answer the job's request.";
   const tags = (whole.request.Tags ?? []).filter((tag) => tag.Key !== "priority");
   const request = { ...whole.request, TrainingJobName: trialName(job.name), Tags: [...tags, { Key: "priority", Value: String(value) }] };
-  const query = context.me?.admin && !context.me.teams?.some((one) => one.name === job.team) ? `&team=${encodeURIComponent(job.team)}` : "";
-  const said = await context.api.change("POST", `add-job?dry_run=true${query}`, request);
+  const said = await context.api.change("POST", `add-job?dry_run=true${asTeam(job, context)}`, request);
   if (!said.valid) return `The policy would refuse it: ${(said.violations ?? []).map((one) => one.message).join("; ")}`;
   const victims = (said.would_preempt ?? []).map((one) => one ?? "a job of another team");
   const start = said.estimated_start?.p50 ? ` A new job like it would likely start at ${clock(said.estimated_start.p50)}.` : "";

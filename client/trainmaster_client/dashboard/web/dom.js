@@ -43,6 +43,11 @@ function visible(text) {
   return text.replace(HIDDEN, "\ufffd");
 }
 
+// A text with what it has between backticks as code.
+export function withCode(text) {
+  return String(text ?? "").split("`").map((part, index, all) => (index % 2 && index < all.length - 1 ? h("code", {}, part) : index % 2 ? `\`${part}` : part));
+}
+
 export function replace(element, ...children) {
   element.replaceChildren(...flat(children));
   return element;

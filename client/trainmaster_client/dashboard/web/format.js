@@ -121,4 +121,11 @@ export function middle(text, most) {
   return `${name.slice(0, head)}…${name.slice(name.length - (most - 1 - head))}`;
 }
 
+const INSTANTS = /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z| UTC|\+00:00)/g;
+
+// A text of the API with its instants, which are UTC, on the reader's clock.
+export function localTimes(text, now = new Date()) {
+  return String(text ?? "").replace(INSTANTS, (written, day_, time) => (date(`${day_}T${time}:00Z`) ? clock(`${day_}T${time}:00Z`, now) : written));
+}
+
 export { DASH };

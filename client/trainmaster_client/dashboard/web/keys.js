@@ -29,6 +29,7 @@ export function shortcuts(pages) {
     ["/", "find"],
     ["↑ ↓", "between rows, once one has the focus"],
     ["Enter", "open the row"],
+    ["Esc", "close it"],
     ["r", "look again now"],
     ["?", "this list"],
   ];

@@ -1,6 +1,6 @@
-// The remedy of a failed job: its request once more under a new name, with half the batch where memory was short.
+// A job's request once more under a new name: as the remedy of a failed one, with half the batch where memory was short.
 
-import { button, confirm } from "./actions.js";
+import { asTeam, button, confirm } from "./actions.js";
 import { h, replace } from "./dom.js";
 import { clock, usd } from "./format.js";
 
@@ -20,46 +20,60 @@ async function ask(job, isMemory, context) {
     context.say(trouble.detail ?? String(trouble));
     return;
   }
-  const again = again_(request, job.name, isMemory);
-  const key = `${again.TrainingJobName}-${Math.random().toString(36).slice(2)}`; // of this dialog's one submission
+  const again = copyOf(request, job.name);
+  const changed = isMemory ? halveBatch(again) : [];
   const expected = h("p", { role: "status" }, "Checking what that would do ...");
   confirm(context, {
     title: `Submit ${job.name} again?`,
     content: [
-      h("p", {}, "As ", h("code", {}, again.TrainingJobName), again.changed.length ? `, with ${again.changed.join(" and ")}.` : ", as it was submitted."),
-      isMemory && !again.changed.length ? h("p", { class: "warning" }, "No hyperparameter of it is called a batch: change it in your code.") : null,
+      h("p", {}, "As ", h("code", {}, again.TrainingJobName), changed.length ? `, with ${changed.join(" and ")}.` : ", as it was submitted."),
+      isMemory && !changed.length ? h("p", { class: "warning" }, "No hyperparameter of it is called a batch: change it in your code.") : null,
       expected,
     ],
     consequence: [],
     label: "Submit it",
     kind: "primary",
-    send: () => context.api.change("POST", "add-job", body(again), { key }),
-    done: `${again.TrainingJobName} is submitted.`,
-    then: () => context.navigate(`#/jobs/${encodeURIComponent(again.TrainingJobName)}`),
+    ...submission(() => again, context),
   });
-  const said = await context.api.change("POST", "add-job?dry_run=true", body(again)).catch((trouble) => ({ trouble }));
+  const said = await context.api.change("POST", `add-job?dry_run=true${asTeam(job, context)}`, again).catch((trouble) => ({ trouble }));
   replace(expected, forecast(said));
 }
 
-function again_(request, name, isMemory) {
+// The part of a question that submits the request which `made` gives once it is confirmed.
+export function submission(made, context) {
+  const key = Math.random().toString(36).slice(2); // of this dialog's one submission
+  let sent = null;
+  return {
+    send: () => {
+      sent ??= made();
+      return context.api.change("POST", "add-job", sent, { key: `${sent.TrainingJobName}-${key}` });
+    },
+    done: () => `${sent.TrainingJobName} is submitted.`,
+    then: () => context.navigate(`#/jobs/${encodeURIComponent(sent.TrainingJobName)}`),
+  };
+}
+
+export function copyOf(request, name) {
   const suffix = `-again-${Math.floor(Date.now() / 1000).toString(36).slice(-5)}`;
+  return { ...request, TrainingJobName: `${name.slice(0, LONGEST_NAME - suffix.length)}${suffix}` };
+}
+
+// Halves each hyperparameter that is called a batch, and says which.
+function halveBatch(again) {
   const changed = [];
-  const hyperparameters = { ...request.HyperParameters };
+  const hyperparameters = { ...again.HyperParameters };
   for (const [key, value] of Object.entries(hyperparameters)) {
     const plain = String(value).replaceAll('"', "");
     const size = Number(plain);
-    if (!isMemory || !/batch/i.test(key) || !Number.isInteger(size) || size < 2) continue;
+    if (!/batch/i.test(key) || !Number.isInteger(size) || size < 2) continue;
     hyperparameters[key] = String(value).replace(plain, String(Math.floor(size / 2)));
     changed.push(`${key} ${Math.floor(size / 2)} in place of ${size}`);
   }
-  return { ...request, HyperParameters: hyperparameters, TrainingJobName: `${name.slice(0, LONGEST_NAME - suffix.length)}${suffix}`, changed };
+  if (changed.length) again.HyperParameters = hyperparameters;
+  return changed;
 }
 
-function body({ changed: _, HyperParameters, ...rest }) {
-  return Object.keys(HyperParameters).length ? { ...rest, HyperParameters } : rest;
-}
-
-function forecast(said) {
+export function forecast(said) {
   if (said.trouble) return `What it would do is unknown: ${said.trouble.detail}`;
   if (!said.valid) return `The policy would refuse it: ${(said.violations ?? []).map((one) => one.message).join("; ")}`;
   const start = said.estimated_start?.p50 ? `It would likely start at ${clock(said.estimated_start.p50)}` : "When it would start is unknown";

@@ -46,7 +46,7 @@ export class Showing {
     this.#bannerOff();
     this.main.dataset.page = this.route.page.title.toLowerCase();
     this.main.dataset.state = "loading";
-    replace(this.main, h("p", { class: "state", role: "status" }, "Loading."));
+    replace(this.main, h("div", { class: "skeleton", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map(() => h("i", {}))), h("p", { class: "quiet", role: "status" }, "Loading."));
     const slow = setTimeout(() => this.#sayStillLoading(), SLOW_MS);
     this.#controller.signal.addEventListener("abort", () => clearTimeout(slow));
     this.main.focus({ preventScroll: true });
@@ -90,7 +90,7 @@ export class Showing {
       this.#bannerOff();
       this.main.dataset.state = "ready";
       this.#paint();
-      this.#later(this.route.page.refreshSeconds ?? USUAL_SECONDS);
+      this.#later(this.route.page.pauseSeconds?.(data) ?? this.route.page.refreshSeconds ?? USUAL_SECONDS);
     } catch (error) {
       if (signal.aborted) return;
       this.#failed(error instanceof Trouble ? error : new Trouble(TroubleKind.REFUSED, `The page failed: ${error}`));

@@ -1,7 +1,7 @@
 // What became of a job, from its history: waits, start-ups, training, and what ended each of them.
 
 import { h } from "./dom.js";
-import { clockSeconds, duration, reason } from "./format.js";
+import { clockSeconds, duration, localTimes, reason } from "./format.js";
 
 const KINDS = {
   pending: ["waited", "wait"],
@@ -21,7 +21,7 @@ export function segments(job, now = new Date()) {
     const [verb, kind] = KINDS[step.to] ?? [];
     if (!kind) return;
     const next = steps[index + 1];
-    found.push({ kind, verb, attempt: step.attempt ?? 0, from: new Date(step.at), to: next ? new Date(next.at) : null, why: next ? reason(next.reason, next.to) : "", then: next?.to ?? null });
+    found.push({ kind, verb, attempt: step.attempt ?? 0, from: new Date(step.at), to: next ? new Date(next.at) : null, why: next ? (next.reason?.message ?? reason(next.reason, next.to)) : "", then: next?.to ?? null });
   });
   return found.map((one) => ({ ...one, seconds: ((one.to ?? now) - one.from) / 1000 }));
 }
@@ -38,11 +38,13 @@ export function story(job, now = new Date()) {
   return [bar, h("ol", { class: "steps" }, items), wasted(job)];
 }
 
+// The stop that a preemption asked for has been explained by what it ended.
 function words(one) {
   const of = one.kind === "wait" ? "" : `attempt ${one.attempt} `;
   const now = one.to ? "" : " so far";
-  const end = one.then === "preempting" || one.then === "preempted" || one.why ? `, then ${[one.then, one.why].filter(Boolean).join(": ")}` : "";
-  return `${of}${one.verb} ${duration(one.seconds)}${now}${end}`;
+  const until = { preempting: "preempted", preempted: "preempted", stopping: "stopped" }[one.then] ?? one.then;
+  const isSaid = one.kind !== "stopping" && (until === "preempted" || one.why);
+  return `${of}${one.verb} ${duration(one.seconds)}${now}${isSaid ? `, then ${[until, localTimes(one.why)].filter(Boolean).join(": ")}` : ""}`;
 }
 
 function wasted(job) {

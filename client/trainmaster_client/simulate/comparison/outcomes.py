@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -109,31 +109,52 @@ def outcomes_of(history: History, replay: Replay) -> dict[str, JobOutcome]:
     """Return the outcome of every job of the history by its name, in the history's order."""
     attempts_by_job = by_job(replay.attempts)
     outcomes: dict[str, JobOutcome] = {}
+    ends: defaultdict[str, list[_End]] = defaultdict(list)
     for job in history.jobs:  # a parent is submitted before its children
         submit_s = submitted_s(history, job)
         outcome = JobOutcome(
             job=job,
             submit_s=submit_s,
-            eligible_s=_eligible_s(job, submit_s, outcomes),
+            eligible_s=_eligible_s(job, submit_s, ends),
             attempts=attempts_by_job.get(job.name, ()),
             fate=Fate.WAITING,
             over_s=None,
         )
         fate, over_s = _fate(outcome, is_refused=job.name in replay.refused)
         outcomes[job.name] = replace(outcome, fate=fate, over_s=over_s)
+        end = _PARENT_ENDS.get(fate), submit_s if over_s is None else over_s
+        ends[job.name].append(end)
+        if job.array is not None:
+            ends[job.array.key].append(end)
     return outcomes
 
 
-def _eligible_s(job: PastJob, submit_s: int, outcomes: Mapping[str, JobOutcome]) -> int | None:
-    """Return the second in which the job's last condition held; None if one did not."""
+_End = tuple[ParentEnd | None, int]
+"""How a job ended, None if it did not, and the second from which it counts."""
+
+
+def _eligible_s(job: PastJob, submit_s: int, ends: Mapping[str, Sequence[_End]]) -> int | None:
+    """Return the second in which the job's last condition held; None if one did not.
+
+    Args:
+        job: A job of the history.
+        submit_s: The second of its submission.
+        ends: Ends of the jobs before it by name, and those of an array's tasks by its key.
+    """
     since = submit_s
     for condition in job.after:
-        parent = outcomes[condition.job]
-        end = _PARENT_ENDS.get(parent.fate)
-        if end not in holds_after(condition.kind):
+        parents = ends[condition.job]
+        if _end_together([end for end, _ in parents]) not in holds_after(condition.kind):
             return None
-        since = max(since, parent.submit_s if parent.over_s is None else parent.over_s)
+        since = max(since, *(second for _, second in parents))
     return since
+
+
+def _end_together(ends: Sequence[ParentEnd | None]) -> ParentEnd | None:
+    """Return the end of a job, or of an array by those of its tasks; None if one has not ended."""
+    if None in ends:
+        return None
+    return ParentEnd.COMPLETED if set(ends) == {ParentEnd.COMPLETED} else ParentEnd.FAILED
 
 
 def by_job(attempts: Iterable[ReplayedAttempt]) -> dict[str, tuple[ReplayedAttempt, ...]]:

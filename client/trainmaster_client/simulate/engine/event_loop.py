@@ -41,6 +41,7 @@ def pools_with_children(history: History, policy: Policy) -> list[PoolNames]:
     if any(job.after for job in history.jobs):
         pools = ((job.name, policy.pool_of(job.instances)) for job in history.jobs)
         home = {name: pool.name for name, pool in pools if pool is not None}
+        home |= {job.array.key: home[job.name] for job in history.jobs if job.array and job.name in home}
     group_of = {pool.name: frozenset({pool.name}) for pool in policy.pools}
     for job in history.jobs:
         for condition in job.after:
@@ -80,7 +81,7 @@ def judged(history: History, policy: Policy) -> Iterator[tuple[PastJob, Admitted
         missing = next((condition.job for condition in job.after if condition.job in refused), None)
         outcome = admission.judge(job) if missing is None else Refused(reason=f"waits for {missing}: refused")
         if isinstance(outcome, Refused):
-            refused.add(job.name)
+            refused |= {job.name} if job.array is None else {job.name, job.array.key}
         yield job, outcome
 
 
@@ -135,6 +136,7 @@ class Engine(Generic[P]):
     def expect(self, job: PastJob, admitted: Admitted) -> None:
         """Expect the job to be submitted, and perhaps withdrawn, at its time."""
         self.to_come[job.name] = (job, admitted)
+        self.children.expects(job)
         # Rounded up: not before it was there.
         second = in_s(-((self.setting.begins - job.submitted_at) // TICK) * TICK)
         self.last_s = max(self.last_s, second)

@@ -20,6 +20,8 @@ class What(Enum):
     WAITED_TOO_LONG = auto()
     """MaxWaitTimeInSeconds of a spot attempt."""
     WITHDRAWN = auto()
+    RELEASED = auto()
+    """A user releases an array that equal failures have held."""
     MINUTE = auto()
     """The minute at which ``reconcile`` runs."""
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity, total
+from trainmaster.core.planning.array_actions import array_actions
 from trainmaster.core.planning.capacity import (
     asked_to_stop,
     counted_on,
@@ -27,6 +28,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
     """
     return (
         bool(snapshot.due or snapshot.budgets)
+        or any(array_actions(snapshot.arrays, expands=True))
         or snapshot.blocked
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
         or any(_is_to_be_stopped(job) for job in asked_to_stop(snapshot.running))
@@ -58,6 +60,7 @@ def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) ->
         released=frozenset(),
         wanted=keys_wanted(snapshot.waiting),
         limited=frozenset(snapshot.account_limits),
+        histories=snapshot.warm_histories,
         now=now,
     )
     return bool(snapshot.holds or upkeep.actions(snapshot.warm_pools))

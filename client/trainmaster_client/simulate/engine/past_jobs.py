@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainmaster.core.arrays.array_model import DEFAULT_STOP_AFTER
 from trainmaster.core.jobs.end_conditions import ConditionKind
 
 from trainmaster_client.simulate.engine.assumptions import (
@@ -90,7 +91,18 @@ class AfterEnd:
 
     kind: ConditionKind
     job: str
-    """Name of that job in the history."""
+    """Name of that job in the history, or ``PastArray.key``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastArray:
+    """The array that a job was a task of."""
+
+    key: str
+    """Each once in a history, and no job's name."""
+    at_most: int | None = None
+    """Tasks that may run at once; None: as many as fit."""
+    stop_after_failures: int = DEFAULT_STOP_AFTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +149,8 @@ class PastJob:
     """Time after submission at which its user stopped it, while it did not train; None if not stopped."""
     after: tuple[AfterEnd, ...] = ()
     """Ends of other jobs, all of which it waits for; those of jobs outside of the history are left out."""
+    array: PastArray | None = None
+    """Tasks of one array are submitted at one instant, in the order of their indices."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
 

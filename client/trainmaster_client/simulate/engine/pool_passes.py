@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import assert_never
 
 from trainmaster.core.errors import LostRaceError
@@ -18,6 +17,7 @@ from trainmaster.core.planning.actions import Action, Plan, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.changes import (
+    ArrayChange,
     ArrayEnded,
     ArrayHeld,
     ArrayTrimmed,
@@ -42,39 +42,20 @@ from trainmaster.core.planning.changes import (
     WarmPoolGone,
     WarmPoolReused,
 )
-from trainmaster.core.planning.snapshot import Snapshot, WarmPool
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.policy import Policy
 
+from trainmaster_client.simulate.engine.event_queue import What
 from trainmaster_client.simulate.engine.idle_plans import may_act
-from trainmaster_client.simulate.engine.idle_times import idle_until
+from trainmaster_client.simulate.engine.idle_pool import IdlePool
 from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.engine.replayed_arrays import release_second
 from trainmaster_client.simulate.engine.replays import WarmInterval
 from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, SimulatedSageMaker
 from trainmaster_client.simulate.engine.tally import Tally
 
 MOST_LOOKS = 1000
 """Most looks at one instant; a planner that still finds something to do is in an endless loop."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Idle:
-    """A pool in which a plan would have done nothing."""
-
-    version: int
-    """Version of the pool's state."""
-    snapshot: Snapshot
-    since: datetime
-    until: datetime | None = None
-    """Instant up to which only a change makes a plan useful; None until that is asked."""
-
-    def goes_on(self, state: PoolState, *, now: datetime) -> bool:
-        """Tell whether a plan would do nothing now, either, as nothing but the clock has changed."""
-        if state.version != self.version:
-            return False
-        if self.until is None:
-            parked = state.parked.values()
-            self.until = idle_until(self.snapshot, state.rules, parked, now=self.since)
-        return self.since <= now < self.until
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,7 +69,7 @@ class PoolPasses:
     refused: set[Capacity] = field(default_factory=set)
     """Types of which the account has refused a start of this plan: it would refuse further ones."""
 
-    idle: "_Idle | None" = None
+    idle: IdlePool | None = None
     """The snapshot of the last plan if that had nothing in it; None if it had."""
 
     def run(self) -> None:
@@ -108,7 +89,7 @@ class PoolPasses:
         snapshot = self.state.snapshot(now)
         self.idle = None
         if not may_act(snapshot, rules, now=now):
-            self.idle = _Idle(version=self.state.version, snapshot=snapshot, since=now)
+            self.idle = IdlePool(version=self.state.version, snapshot=snapshot, since=now)
             return None
         began = self.cpu_clock()
         decided = planner.plan(snapshot, rules, now=now)
@@ -152,7 +133,7 @@ class PoolPasses:
             case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
                 self._change_hold(change)
             case TasksExpanded() | TasksDropped() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
-                raise AssertionError(f"a replayed pool has tasks as jobs, and no arrays: {change}")
+                self._change_array(change)
             case WarmPoolReused() | WarmPoolExtended() | WarmPoolGivenUp() | WarmPoolGone():
                 return self._change_warm_pool(change)
             case _:
@@ -167,6 +148,25 @@ class PoolPasses:
                 self.state.budgets.warned(team, month)
             case GpusWatched():
                 raise AssertionError(f"no GPUs are watched here: {change}")
+            case _:
+                assert_never(change)
+
+    def _change_array(self, change: ArrayChange) -> None:
+        """Change an array; a held one is released when the history has its next task start."""
+        match change:
+            case TasksExpanded():
+                for job in self.state.arrays.expand(change):
+                    self.state.enters(job)
+            case ArrayHeld(array=array):
+                held = self.state.unstarted_tasks(array.name)
+                self.state.arrays.change(change)
+                if (second := release_second(held, self.sagemaker)) is not None:
+                    pool = self.state.rules.name
+                    self.sagemaker.event_queue.put(second, What.RELEASED, pool, array.name)
+            case ArrayEnded() | ArrayTrimmed():
+                self.state.arrays.change(change)
+            case TasksDropped():
+                raise AssertionError(f"no replayed array waits index by index: {change}")
             case _:
                 assert_never(change)
 
@@ -203,8 +203,8 @@ class PoolPasses:
         match change:
             case WarmPoolExtended(until=until):
                 self.state.extend_warm(pool, until=until)
-            case WarmPoolGivenUp():
-                self.state.give_up_warm(pool)
+            case WarmPoolGivenUp(because=because):
+                self.state.give_up_warm(pool, because)
             case WarmPoolGone() if not pool.releasing and pool.expires_at > self.sagemaker.now:
                 return False
             case WarmPoolReused() | WarmPoolGone():

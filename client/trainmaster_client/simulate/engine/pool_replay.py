@@ -74,7 +74,7 @@ class PoolReplay:
         self.sagemaker.expects(past)
         keys = learned_in(past, admitted)
         known = self.state.known(traits_of(past, admitted), keys, now=past.submitted_at)
-        self.state.enters(submitted(past, admitted, known))
+        self.state.enters(submitted(past, admitted, known), past.array)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
         """Handle an event of a job, or of the next minute; return False if it came too late."""
@@ -83,6 +83,9 @@ class PoolReplay:
             return True
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
+        if what is What.RELEASED:
+            self.state.version += 1
+            return self.state.arrays.release(name)
         run = self.sagemaker.news_of(name, serial, what)
         if run is not None:
             self._news(what, self.state.jobs[name], run)
@@ -178,10 +181,13 @@ class PoolReplay:
         """Withdraw a job: one that waits is over, one that is live is stopped."""
         if not self.sagemaker.may_withdraw(name):
             return False
-        job = self.state.jobs[name]
-        change = Change(before=job, after=steps.cancelled(job, reason=_BY_USER, now=self.sagemaker.now))
-        self.state.commit(change, now=self.sagemaker.now)
-        if not job.is_live:
+        job, now = self.state.jobs.get(name), self.sagemaker.now
+        if job is None:
+            self.state.withdraws_task(name)
+        else:
+            stopped = steps.cancelled(job, reason=_BY_USER, now=now)
+            self.state.commit(Change(before=job, after=stopped), now=now)
+        if job is None or not job.is_live:
             del self.sagemaker.courses[name]
             self.tally.ended.append((name, ParentEnd.STOPPED))
         return True

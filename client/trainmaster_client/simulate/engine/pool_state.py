@@ -18,6 +18,7 @@ from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, ser
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
@@ -29,8 +30,11 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
     WarmPool,
 )
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import Policy, PoolPolicy
 
+from trainmaster_client.simulate.engine.past_jobs import PastArray
+from trainmaster_client.simulate.engine.replayed_arrays import ReplayedArrays
 from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
 from trainmaster_client.simulate.engine.waiting_lanes import LaneKey, Lanes
 
@@ -46,6 +50,7 @@ class PoolState:
     lanes: Lanes = field(default_factory=Lanes)
     parked: dict[str, WaitingJob] = field(default_factory=dict)
     running: dict[str, RunningJob] = field(default_factory=dict)
+    arrays: ReplayedArrays = field(default_factory=ReplayedArrays)
     holds: dict[str, PreemptionReservation] = field(default_factory=dict)
     """Reservations by preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
@@ -57,6 +62,8 @@ class PoolState:
     """Use by team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
+    warm_histories: dict[str, WarmHistory] = field(default_factory=dict)
+    """Records by warm key."""
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
@@ -74,7 +81,7 @@ class PoolState:
     @property
     def is_quiet(self) -> bool:
         """Tell whether a pass would find nothing to do."""
-        return not (self.lanes or self.parked or self.warm_pools or self.holds)
+        return not (self.lanes or self.parked or self.warm_pools or self.holds or self.arrays.has_open)
 
     @property
     def is_empty(self) -> bool:
@@ -89,8 +96,10 @@ class PoolState:
             used=dict(self.used),
             warm=dict(self.warm),
             warm_pools=tuple(self.warm_pools.values()),
+            warm_histories=self._histories() if self.warm_pools else {},
             holds=tuple(self.holds.values()),
             waiting=waiting,
+            arrays=self.arrays.all,
             due=self._due(now) if self.parked else (),
             running=self.running_read,
             account_limits=dict(self.account_limits),
@@ -102,6 +111,11 @@ class PoolState:
             spot_max_wait=self.spot_max_wait,
             past_use=dict(self.past_use) if self.rules.order.fair_share.weight else None,
         )
+
+    def _histories(self) -> dict[str, WarmHistory]:
+        """Return the records of the keys that instances are kept warm for."""
+        keys = {pool.warm_key for pool in self.warm_pools.values()}
+        return {key: self.warm_histories[key] for key in keys if key in self.warm_histories}
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
         """Return the jobs whose back-off is over, the first to be over first."""
@@ -115,13 +129,23 @@ class PoolState:
 
     # ---- changes, as the table takes them
 
-    def enters(self, job: Job) -> None:
-        """Put a submitted job in the queue."""
-        self._put(job)
+    def enters(self, job: Job, array: PastArray | None = None) -> None:
+        """Put a submitted job in the queue, or a task into its array, which the planner expands."""
+        if array is None:
+            self._put(job)
+            return
+        self.version += 1
+        self.arrays.add(job, array)
+
+    def withdraws_task(self, name: str) -> None:
+        """End a task that is no job yet."""
+        self.version += 1
+        self.arrays.withdraw(name)
 
     def commit(self, change: Change, *, now: datetime) -> None:
         self.version += 1
         before, after = change.before, change.after
+        self.arrays.follow(change)
         if before.is_live:
             self._count(self.used, before.vector, -1)
             self.last_end |= dict.fromkeys(before.vector, now)
@@ -140,6 +164,9 @@ class PoolState:
             team = after.spec.team
             self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
             self.served |= served_by(change.ended, at=now)
+        if (lesson := warm_lesson(change, at=now)) is not None:
+            known = self.warm_histories.get(lesson.key, WarmHistory())
+            self.warm_histories[lesson.key] = known.after(lesson)
         if self.budgets.limits:
             self.budgets.charge(change)
 
@@ -178,17 +205,21 @@ class PoolState:
         return kept is not None and not kept.releasing
 
     def running_tasks(self, array: str) -> int:
-        """Return how many tasks of an array run; a replayed pool has its tasks as single jobs."""
+        return self.arrays.running(array)
+
+    def unstarted_tasks(self, array: str) -> list[str]:
+        """Return the names of the tasks of an array that have not started yet, jobs or not."""
         tasks = (job for job in self.jobs.values() if job.spec.array and job.spec.array.name == array)
-        return sum(job.is_live for job in tasks)
+        waiting = [job.name for job in tasks if job.is_waiting and not job.attempt]
+        return [*waiting, *self.arrays.names(array)]
 
     def committed_cents(self, team: str, month: str) -> int:
         account = self.budgets.account(team, month)
         return account.spent + account.reserved
 
-    def give_up_warm(self, pool: WarmPool) -> None:
+    def give_up_warm(self, pool: WarmPool, because: str) -> None:
         self.version += 1
-        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
+        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True, because=because)
 
     def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
         self.version += 1
@@ -250,6 +281,7 @@ class PoolState:
             self,
             budgets=budgets,
             jobs=dict(self.jobs),
+            arrays=self.arrays.fork(),
             lanes=self.lanes.fork(),
             parked=dict(self.parked),
             running=dict(self.running),
@@ -260,6 +292,7 @@ class PoolState:
             past_use=dict(self.past_use),
             used=dict(self.used),
             warm=dict(self.warm),
+            warm_histories=dict(self.warm_histories),
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 
+from trainmaster.core.arrays.array_model import MOST_STOP_AFTER
 from trainmaster.core.jobs.end_conditions import ConditionKind
+from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING
@@ -77,6 +79,10 @@ class ExportedJob:
     warm_key: str | None = None
     learned_in: tuple[str, ...] | None = None
     after: tuple[ExportedCondition, ...] = ()
+    array: str | None = None
+    """Name of the array that it is a task of."""
+    array_at_most: int | None = None
+    array_stop_after: int | None = None
 
     @property
     def key(self) -> tuple[str, datetime]:
@@ -233,7 +239,14 @@ def _job(fields: Fields) -> ExportedJob:
         warm_key=fields.text("warm_key") if fields.has("warm_key") else None,
         learned_in=fields.texts("learned_in") if fields.has("learned_in") else None,
         after=tuple(_conditions(fields)) if fields.has("after") else (),
+        array=fields.text("array") if fields.has("array") else None,
+        array_at_most=_at_most(fields, "array_at_most", least=1, most=MOST_ARRAY_TASKS),
+        array_stop_after=_at_most(fields, "array_stop_after", least=0, most=MOST_STOP_AFTER),
     )
+
+
+def _at_most(fields: Fields, name: str, *, least: int, most: int) -> int | None:
+    return fields.whole(name, least=least, most=most) if fields.has(name) else None
 
 
 def _conditions(fields: Fields) -> Iterator[ExportedCondition]:

@@ -19,6 +19,7 @@ from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, 
 from trainmaster_client.simulate.histories.line_problems import count_of, part_of
 from trainmaster_client.simulate.histories.measured_pace import measured_pace, past_attempt
 from trainmaster_client.simulate.histories.past_parents import with_parents
+from trainmaster_client.simulate.histories.past_tasks import array_of, order_of_line
 from trainmaster_client.simulate.histories.past_training import (
     USUAL_INTERVAL,
     all_lost,
@@ -95,7 +96,7 @@ def exported_history(
     """
     whole = {line.key: line for line in lines}
     counts = _Counts()
-    exported = sorted(_of_pools(whole.values(), counts), key=lambda line: (line.submitted_at, line.name))
+    exported = sorted(_of_pools(whole.values(), counts), key=order_of_line)
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
     read_at = read_at or max(at for line in exported for at in _instants(line))
@@ -224,6 +225,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         warm_key=line.warm_key,
         learned_in=line.learned_in,
         withdrawn_after=withdrawn_after,
+        array=array_of(line),
     )
 
 
@@ -240,6 +242,7 @@ def _assumptions(facts: _Facts) -> Iterator[str]:
         (any(attempt.warm_start is None for attempt in attempts), _WARM_UNKNOWN),
         (any(attempt.interruptions and not attempt.intervals for attempt in attempts), _INTERRUPTIONS),
         (len(line.instances) > 1, _SEVERAL_TYPES),
+        (line.array is not None and line.array_stop_after is None, _ARRAY_UNKNOWN),
     ):
         if concerns:
             yield sentence
@@ -250,6 +253,7 @@ _OTHER_RETURNS = (
 )
 _WARM_UNKNOWN = "Which attempts of {part} started in a warm pool is not recorded: all are taken as cold."
 _INTERRUPTIONS = "When spot instances of {count} were interrupted is not recorded: taken at even distances."
+_ARRAY_UNKNOWN = "The throttles of the arrays of {part} are not recorded: replayed without any."
 _SEVERAL_TYPES = "{count} asked for several instance types: a replay takes them as wanted together."
 
 

@@ -26,6 +26,8 @@ def with_parents(
         line = children.get(job.entry_id)
         known.append(job if line is None else _with_conditions(job, line, name_of))
         name_of[job.entry_id] = job.name
+        if job.array is not None:  # the entry id of the array is its key
+            name_of[job.array.key] = job.array.key
     missing = sum(
         len(job.after) < len(children[job.entry_id].after) for job in known if job.entry_id in children
     )

@@ -11,17 +11,14 @@ from trainmaster.core.policy import Policy, parse_policy
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
-from trainmaster_client.jobs.instants import api_time
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.engine.assumptions import ASSUMED, NOT_MODELLED
 from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
 from trainmaster_client.simulate.page.document import PageFacts, page
 from trainmaster_client.simulate.sources import history_from_account
-from trainmaster_client.simulate.sources.account_export import Period
+from trainmaster_client.simulate.sources.account_export import Period, recorded_since
 
-RECENT = timedelta(hours=1)
-"""Part of a pool's history that is read to find when it begins."""
 WHOLE = timedelta(minutes=10)
 """A history that is shorter by so little counts as whole."""
 Doing = Callable[[str, float | None], None]
@@ -61,25 +58,6 @@ class PolicyReplay:
         return page(self.comparison, facts)
 
 
-def recorded_since(api: ApiClient, policy: Policy, period: Period) -> datetime | None:
-    """Find since when the stack has a history, until a pool's reaches as far as the period.
-
-    None: nothing has happened in any pool.
-    """
-    earliest: datetime | None = None
-    for pool in policy.pools:
-        recent = period.until - RECENT
-        since_text = api.pool_history(pool=pool.name, start=api_time(recent), end=api_time(period.until)).get(
-            "since"
-        )
-        since = datetime.fromisoformat(since_text) if isinstance(since_text, str) else None
-        if since is not None and (earliest is None or since < earliest):
-            earliest = since
-        if earliest is not None and earliest <= period.since:
-            break
-    return earliest
-
-
 def replay_policy(
     api: ApiClient, new: tuple[str, Mapping[str, Any]], period: Period, *, doing: Doing
 ) -> PolicyReplay:
@@ -99,7 +77,7 @@ def replay_policy(
     wanted = policy_of(document, source=label)
     answer = api.policy()
     in_force = parse_policy(_document(answer, api), is_stored=True)
-    since = recorded_since(api, in_force, period)
+    since = recorded_since(api, [pool.name for pool in in_force.pools], period)
     if since is None:
         raise InvalidArgumentError(
             "This stack has no history yet: nothing has started in any pool.",

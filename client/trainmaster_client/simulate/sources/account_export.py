@@ -1,6 +1,6 @@
 """The history that an account's stack recorded, read from the API in parts and pages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -12,9 +12,12 @@ from trainmaster_client.errors import (
     InvalidArgumentError,
     TooManyRequestsError,
 )
+from trainmaster_client.jobs.instants import api_time
 
 LONGEST_PART = timedelta(days=31)
 """Longest period of one call. Source: docs/api.md, History."""
+RECENT = timedelta(hours=1)
+"""Part of a pool's history that is read to find when it begins."""
 MOST_PAUSES = 20
 """Most pauses in a row, if the API says that it was called too often."""
 LONGEST_PAUSE_SECONDS = 60
@@ -47,6 +50,25 @@ class Period:
         count = -((self.since - self.until) // LONGEST_PART)
         bounds = [self.since + number * LONGEST_PART for number in range(count)]
         return (Period(since=since, until=until) for since, until in pairwise([*bounds, self.until]))
+
+
+def recorded_since(api: ApiClient, pools: Iterable[str], period: Period) -> datetime | None:
+    """Find since when the stack has a history, until a pool's reaches as far as the period.
+
+    Returns None if nothing has happened in any of the pools, which are given by name.
+    """
+    earliest: datetime | None = None
+    for pool in pools:
+        recent = period.until - RECENT
+        since_text = api.pool_history(pool=pool, start=api_time(recent), end=api_time(period.until)).get(
+            "since"
+        )
+        since = datetime.fromisoformat(since_text) if isinstance(since_text, str) else None
+        if since is not None and (earliest is None or since < earliest):
+            earliest = since
+        if earliest is not None and earliest <= period.since:
+            break
+    return earliest
 
 
 def export_pages(api: ApiClient, period: Period, *, pause: Callable[[float], None]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from http import HTTPStatus
-from math import ceil
 
 from trainmaster.api import submitting
 from trainmaster.api.array_changes import chosen_bits, unknown_field, wrong
@@ -26,6 +25,7 @@ from trainmaster.api.request_context import (
 from trainmaster.api.submitting import Judged, made_by
 from trainmaster.api.views import View, field_error_view, instant_text
 from trainmaster.core.arrays.array_model import Array, ArrayRequest, array_request
+from trainmaster.core.arrays.task_rounds import tasks_beside, tasks_in_rounds
 from trainmaster.core.arrays.tasks import array_entry_id
 from trainmaster.core.arrays.wanted import WantedArray, request_mistakes
 from trainmaster.core.errors import (
@@ -151,6 +151,7 @@ def _new(sweep: ArraySubmission, job: Job) -> Array:
         at_most=sweep.wanted.at_most,
         stop_after_failures=sweep.wanted.stop_after_failures,
         rerun_of=sweep.rerun_of,
+        first_numbering=sweep.first_numbering,
         folder=sweep.folder,
     )
 
@@ -208,15 +209,10 @@ def _last_end(array: Array, pool: PoolPolicy, foreseen: Foreseen) -> str | None:
     likely = foreseen.prospect.likely
     if likely is None:
         return None
-    template, count = array.template, len(array.indices)
-    capacity = pool_vector(pool)
-    fit = max(
-        min(capacity.get(kind, 0) // needed for kind, needed in shape.vector.items())
-        for shape in template.shapes
-    )
-    beside = max(1, min(count, fit, array.at_most or count))
-    length = likely_length(template.spec) or template.spec.max_runtime
-    return instant_text(likely.p50 + ceil(count / beside) * length)
+    spec = array.template.spec
+    length = likely_length(spec) or spec.max_runtime
+    span = tasks_in_rounds(len(array.indices), tasks_beside(array, pool_vector(pool)), length)
+    return instant_text(likely.p50 + span)
 
 
 _RERUN_FIELDS = ("tasks", "name", "fresh")
@@ -245,7 +241,8 @@ def rerun_array(context: RequestContext, name: str) -> Answer:
         raise invalid([replace(mistake, field="name") for mistake in mistakes])
     submission = made_by(context, fresh)
     folder = f"{_AGAIN}{number}" if body.get("fresh") else array.folder
-    return submit_array(context, array_submission(submission, wanted, rerun_of=array.name, folder=folder))
+    again = array_submission(submission, wanted, rerun_of=array.name, folder=folder)
+    return submit_array(context, replace(again, first_numbering=array.numbering))
 
 
 def _rerun_tasks(array: Array, body: JsonObject) -> int:

@@ -159,6 +159,9 @@ def _count(context: RequestContext, array: Array) -> None:
 def cancel_array(context: RequestContext, name: str) -> Answer:
     """Cancel the array or some of its tasks: waiting ones at once, live ones as soon as SageMaker stopped."""
     text = context.call.parameters("tasks").get("tasks")
+    if text is None and "tasks" in context.call.query:
+        # As of a script whose list is empty: it must not cancel all of them.
+        raise invalid([wrong("query.tasks", "is empty", "name tasks, or leave it out for the whole array")])
     array = change_array(context, name, lambda array: _cancelled(context, array, text))
     return Answer(status=HTTPStatus.ACCEPTED, body=array_view(array, context))
 
@@ -207,11 +210,18 @@ def cancel_tasks(
 
 
 def chosen_bits(array: Array, text: str, *, field: str) -> int:
-    """Read a set of indices of an array. Raises InvalidRequestError for one that it does not have."""
+    """Read a set of indices of an array.
+
+    Raises InvalidRequestError for an index that it does not have, and for a throttle, which would be lost.
+    """
     try:
-        indices = read_indices(text).indices
+        written = read_indices(text)
     except BadIndexSetError as error:
         raise invalid([FieldError(field=field, message=error.message, hint=error.hint)]) from error
+    if written.at_most is not None:
+        hint = "change an array's throttle by PATCH: at_most"
+        raise invalid([wrong(field, "has a throttle, which is not changed here", hint)])
+    indices = written.indices
     places = [position_of(array, index) for index in indices]
     missing = sorted(index for index, place in zip(indices, places, strict=True) if place is None)
     if missing:

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.submitting import made_by
+from trainmaster.core.arrays.array_model import Numbering
 from trainmaster.core.arrays.tasks import without_array_tag
 from trainmaster.core.arrays.wanted import WantedArray, read_array, request_mistakes, tagged_array
 from trainmaster.core.errors import FieldError, PayloadTooLargeError, invalid
@@ -29,6 +30,7 @@ class ArraySubmission:
     prefix: str = ""
     """Path of the request in what was sent, with its dot."""
     rerun_of: str | None = None
+    first_numbering: Numbering | None = None
     folder: str | None = None
 
 

@@ -161,6 +161,8 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
             for condition in job.after
         ],
         "array": job.array,
+        "array_at_most": job.array_at_most,
+        "array_stop_after": job.array_stop_after,
         "end": None,
         "ended_at": None,
     }

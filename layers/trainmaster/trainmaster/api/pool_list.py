@@ -15,7 +15,9 @@ from trainmaster.core.errors import FieldError, invalid
 from trainmaster.core.jobs.end_conditions import NOT_YET
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
+from trainmaster.core.planning.warm_pools import why_kept
 from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.records import PoolState
 
 FEWEST_LOOKED_AT = 50
 """Waiting jobs read to find the longest wait, in each of many pools."""
@@ -68,12 +70,21 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
         state, oldest = reader.pool_state(pool.name), _oldest(pool.name, reader, looks)
         now = context.outside.clock()
         view = pool_view(pool, state, oldest, now=now)
+        kept = zip(view["warm_pools"], _why_kept(pool, state, now=now), strict=True)
+        view["warm_pools"] = [warm_view | {"because": because} for warm_view, because in kept]
         if pool.calendar:  # older clients know no such key
             view["calendar"] = _calendar(pool, now=now)
         if pool.plans:
             view["plans"] = plan_views(pool, state.used, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
         yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
+
+
+def _why_kept(pool: PoolPolicy, state: PoolState, *, now: datetime) -> Iterator[str]:
+    """Yield for each type of each warm pool, in the order of the view, why it is kept or being given up."""
+    for warm in state.warm_pools:
+        because = why_kept(warm, pool.warm_pool, state.warm_histories, now=now)
+        yield from (because for _ in warm.vector)
 
 
 def _calendar(pool: PoolPolicy, *, now: datetime) -> list[View]:

@@ -221,6 +221,8 @@ class WarmPeriod:
     """End of the period; None while they are warm."""
     reused_by: str | None = None
     reused_by_team: str | None = None
+    because: str | None = None
+    """Why they were given up; None if they were not, or are not yet."""
 
 
 def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator[WarmPeriod]:
@@ -237,10 +239,12 @@ def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator
                 until=ended.until,
                 reused_by=ended.reused_by,
                 reused_by_team=ended.reused_by_team,
+                because=ended.because,
             )
     for warm in reader.pool_state(pool).warm_pools:
         for capacity, count in warm.vector.items():
-            yield WarmPeriod(capacity=capacity, instances=count, since=warm.billed_from or warm.since)
+            since = warm.billed_from or warm.since
+            yield WarmPeriod(capacity=capacity, instances=count, since=since, because=warm.because)
 
 
 def _warm(context: RequestContext, pool: str, window: Window) -> Iterator[View]:
@@ -255,6 +259,7 @@ def _warm(context: RequestContext, pool: str, window: Window) -> Iterator[View]:
                 "until": instant_text(warm.until),
                 "reused_by": warm.reused_by if sees_by else None,
                 "reused_by_team": warm.reused_by_team,
+                **({"because": warm.because} if warm.because else {}),  # older clients do not know it
             }
 
 

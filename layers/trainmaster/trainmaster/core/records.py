@@ -16,6 +16,7 @@ from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange, RoleStarts
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.planning.throttles import Throttle
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import DEFAULTS, Limits, PoolPolicy
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -155,6 +156,8 @@ class PoolState:
     teams: Mapping[str, TeamState]
     warm: Vector = field(default_factory=dict)
     warm_pools: tuple[WarmPool, ...] = ()
+    warm_histories: Mapping[str, WarmHistory] = field(default_factory=dict)
+    """Records of the warm pools' keys, as far as there are any."""
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
     role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
     """Starts by ``starts_key``, only of roles that AWS refused starts with."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import Watched, alarm_name, watched_by
 from trainmaster.core.policy.governance import Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore, PolicyStore
@@ -67,12 +67,14 @@ class IdleWatch:
         if not _is_live_attempt(job, watched.training_job_name):
             return None
         name = alarm_name(self.stack, watched.kind, watched.training_job_name)
-        after = reactions.heard(job, watched.kind, self.alarms.reading(name), watch, now=self.clock())
+        after = alarm_reactions.heard(job, watched.kind, self.alarms.reading(name), watch, now=self.clock())
         return None if after == job else Change(before=job, after=after)
 
 
 def _is_live_attempt(job: Job, training_job_name: str) -> bool:
     """Tell whether this attempt is the live one, and still runs as far as is known."""
     return (
-        reactions.is_watched(job) and job.live is not None and job.live.training_job_name == training_job_name
+        alarm_reactions.is_watched(job)
+        and job.live is not None
+        and job.live.training_job_name == training_job_name
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import (
     AlarmKind,
     AlarmReading,
@@ -70,7 +70,7 @@ class AlarmSweep:
             reading = readings.get(alarm_name(self.stack, kind, entry.training_job_name))
             if _is_news(entry, kind, reading, watch):
                 self.idle_watch.look(Watched(kind=kind, training_job_name=entry.training_job_name))
-        for kind in reactions.stop_due_for(entry.watch, now=self.clock()):
+        for kind in alarm_reactions.stop_due_for(entry.watch, now=self.clock()):
             self._stop(entry, kind, governing)
         if self._lacks(entry, readings, watch):
             self._make_again(entry)
@@ -81,7 +81,7 @@ class AlarmSweep:
         if job is None:
             return
         name = alarm_name(self.stack, kind, entry.training_job_name)
-        after = reactions.stop_for(job, kind, self.alarms.reading(name), governing, now=self.clock())
+        after = alarm_reactions.stop_for(job, kind, self.alarms.reading(name), governing, now=self.clock())
         if after is not None:
             self._commit(job, after)
 
@@ -103,7 +103,7 @@ class AlarmSweep:
     def _make_again(self, entry: RunningJob) -> None:
         job = self.reader.job(entry.name)
         if job is not None and job.ver == entry.ver:
-            self._commit(job, reactions.alarms_lost(job))
+            self._commit(job, alarm_reactions.alarms_lost(job))
 
     def _commit(self, before: Job, after: Job) -> None:
         self.store.commit([Change(before=before, after=after)], at=self.clock())
@@ -146,7 +146,7 @@ def _is_news(entry: RunningJob, kind: AlarmKind, reading: AlarmReading | None, w
     if reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA:
         return False
     since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None
-    warned, section = reactions.warning_of(entry.watch, kind), reactions.section_of(kind, watch)
+    warned, section = alarm_reactions.warning_of(entry.watch, kind), alarm_reactions.section_of(kind, watch)
     if since is None or section is None:
         return warned.since is not None
     acts = section.then is not Reaction.NOTIFY

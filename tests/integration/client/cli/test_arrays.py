@@ -287,6 +287,15 @@ def test_cancel_of_a_state_takes_only_the_tasks_in_it(queue: FakeApi, trainmaste
     assert queue.received[-1].query == {"tasks": ["4-5,9"]}
 
 
+@pytest.mark.parametrize("tasks", ["", " "])
+def test_cancel_of_an_empty_list_of_tasks_reaches_no_stack(
+    queue: FakeApi, trainmaster: Trainmaster, tasks: str
+) -> None:
+    """An older stack would cancel the whole array."""
+    assert trainmaster("cancel", "sweep", "--tasks", tasks).code == 2
+    assert [received for received in queue.received if received.method == "DELETE"] == []
+
+
 def test_rerun_answers_with_the_new_array(queue: FakeApi, trainmaster: Trainmaster) -> None:
     again = {"array": array_document("sweep-again1"), "warnings": []}
     queue.script("POST", "/arrays/sweep/rerun", Scripted(status=201, document=again))

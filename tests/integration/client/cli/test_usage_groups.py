@@ -67,7 +67,7 @@ def test_json_is_what_the_api_said(trainmaster: Trainmaster, api: FakeApi) -> No
     ("arguments", "message"),
     [
         (["--group-by", "day", "--month", "2026-11"], "--month gives no sums."),
-        (["--from", "7d"], "--from and --to go with --group-by."),
+        (["--from", "7d"], "--from and --to go with --group-by or --commit."),
         (["--csv", "--json"], "--csv and --json exclude each other."),
         (["--group-by", "day", "--from", "soon"], "--from: 'soon' is not a valid time"),
         (["--group-by", "colour"], "Invalid value for '--group-by'"),

@@ -205,6 +205,40 @@ def test_a_job_comes_with_its_row_and_with_what_each_change_would_do(world: Gate
     assert told["row"]["cells"]["age"] == "2h00m"
     assert told["questions"]["cancel"]["consequence"] == "It leaves the queue at once and is not requeued."
     assert [change for change, asked_ in told["questions"].items() if asked_["is_vain"]] == ["release"]
+    assert told["wait"]["users"] == []
+    assert told["wait"]["trouble"], "without the other jobs of its pool it is shown, and says so"
+
+
+def test_a_waiting_job_comes_with_who_holds_what_it_needs_and_what_would_help(world: GatewayWorld) -> None:
+    waits = view("wait", position=2)
+    running = view("run", state="running", position=None, ends_by="2026-11-21T05:00:00Z")
+    sooner = view(None, state="running", team="other", position=None, ends_by="2026-11-21T04:00:00Z")
+    world.api.forget()
+    world.api.script("GET", "/jobs/wait", Scripted(document=waits))
+    jobs = [running, sooner, view("first", position=1), waits]
+    world.api.script("GET", "/jobs", Scripted(document={"jobs": jobs, "next_token": None}))
+    free = {"name": "p5", "free": {"on-demand": {"ml.p5.48xlarge": 0}}}
+    world.api.script("GET", "/pools", Scripted(document={"pools": [free]}))
+    told = json.loads(asked(world, f"/ui/data/jobs/wait?now={NOW}", **BEARER).body)
+    wait = told["wait"]
+    assert [(user["shown"], user["team"], user["ends_by"]) for user in wait["users"]] == [
+        ("(other team's)", "other", "2026-11-21T04:00:00+00:00"),
+        ("run", "default", "2026-11-21T05:00:00+00:00"),
+    ]
+    assert [other["name"] for other in wait["ahead"]] == ["first"]
+    assert wait["help"].startswith("ask for fewer or other instances")
+    assert told["row"]["cells"]["short"] == "waits for 1 of 1"
+    assert {query["pool"][0] for query in (one.query for one in world.api.received) if "pool" in query} == {
+        "p5"
+    }
+
+
+def test_a_job_that_runs_needs_no_other_job_to_be_explained(world: GatewayWorld) -> None:
+    world.api.forget()
+    world.api.script("GET", "/jobs/run", Scripted(document=view("run", state="running", position=None)))
+    told = json.loads(asked(world, f"/ui/data/jobs/run?now={NOW}", **BEARER).body)
+    assert (told["wait"]["users"], told["wait"]["ahead"], told["wait"]["help"]) == ([], [], "")
+    assert world.api.calls() == ["GET /jobs/run"]
 
 
 def test_a_clock_that_is_none_is_refused(world: GatewayWorld) -> None:

@@ -11,6 +11,7 @@ from mcp import Client
 from mcp_types import CallToolResult
 from trainmaster_client.api import ApiClient
 from trainmaster_client.assistants import queue_tools
+from trainmaster_client.assistants.array_tools import ArrayTools
 from trainmaster_client.assistants.mcp_server import make_server
 from trainmaster_client.assistants.queue_tools import QueueTools
 from trainmaster_client.assistants.tool_answers import LONGEST_TEXT, NOTICE
@@ -23,6 +24,7 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
 )
 
+from tests.integration.client.array_answers import array_document, task_document
 from tests.integration.client.fake_api import view
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -70,12 +72,21 @@ class Logs:
         return {"events": events, "nextForwardToken": "f"}
 
 
+class SageMaker:
+    """Has a final metric of each training job: a loss of its index."""
+
+    def describe_training_job(self, *, TrainingJobName: str) -> dict[str, Any]:  # noqa: N803  AWS's word
+        loss = float(TrainingJobName.rpartition("-")[2])
+        return {"FinalMetricDataList": [{"MetricName": "loss", "Value": loss}]}
+
+
 def call(api: Api, tool: str, **arguments: Any) -> CallToolResult:
     lost: list[TrainmasterClientError] = []
     tools = QueueTools(api=lambda: cast(ApiClient, api), logs_client=Logs, now=lambda: NOON)
+    array_tools = ArrayTools(api=lambda: cast(ApiClient, api), sagemaker=SageMaker)
 
     async def run() -> CallToolResult:
-        async with Client(make_server(tools, version="1", lost=lost.append)) as client:
+        async with Client(make_server(tools, array_tools, version="1", lost=lost.append)) as client:
             return await client.call_tool(tool, arguments)
 
     result = asyncio.run(run())
@@ -97,13 +108,15 @@ def said(result: CallToolResult) -> str:
 
 def test_every_tool_says_that_it_only_reads_and_what_it_answers() -> None:
     tools = QueueTools(api=lambda: cast(ApiClient, Api()), logs_client=Logs, now=lambda: NOON)
+    array_tools = ArrayTools(api=lambda: cast(ApiClient, Api()), sagemaker=SageMaker)
 
     async def listed() -> tuple[list[Any], str | None]:
-        async with Client(make_server(tools, version="1")) as client:
+        async with Client(make_server(tools, array_tools, version="1")) as client:
             return list((await client.list_tools()).tools), client.instructions
 
     found, instructions = asyncio.run(listed())
-    assert [tool.name for tool in found] == ["queue", "job", "why", "tree", "usage", "timeline"]
+    about_jobs, about_arrays = ["queue", "job", "why", "tree"], ["arrays", "array", "results"]
+    assert [tool.name for tool in found] == [*about_jobs, *about_arrays, "usage", "timeline"]
     assert all(tool.annotations.read_only_hint for tool in found)
     assert all(tool.output_schema for tool in found)
     assert NOTICE in str(instructions)
@@ -251,3 +264,48 @@ def test_the_tree_is_drawn_line_by_line_up_to_a_bound() -> None:
     assert seen["lines"][:2] == ["prep  running", "   v afterany"]
     assert any(line.startswith("`- leaf  pending") for line in seen["lines"])
     assert seen["is_truncated"] is False
+
+
+def test_arrays_are_listed_with_their_counts() -> None:
+    documents = [array_document(f"sweep{number}", tasks={"completed": 3, "held": 1}) for number in range(3)]
+    api = Api({"arrays": {"arrays": documents}})
+    seen = answered(api, "arrays", team="vision", mine=True, limit=2)
+    assert api.asked == [("arrays", {"pool": None, "team": "vision", "state": None, "mine": True})]
+    assert [array["name"] for array in seen["arrays"]] == ["sweep0", "sweep1"]
+    assert (seen["arrays"][0]["tasks"], seen["arrays"][0]["waiting"]) == (4, 1)
+    assert (seen["is_truncated"], seen["notice"]) == (True, NOTICE)
+
+
+def test_an_array_is_shown_with_what_failed_and_the_commands_that_are_the_users() -> None:
+    failed = [
+        task_document(index, "failed", reason={"code": "failed", "message": "x" * 900}) for index in range(25)
+    ]
+    document = array_document("sweep", state="failed", tasks={"completed": 1, "failed": 25}, failed="0-24")
+    api = Api({"array": document, "array_tasks": {"tasks": failed}})
+    seen = answered(api, "array", name="sweep")
+    assert (seen["array"]["failed_indices"], len(seen["failed_tasks"]), seen["is_truncated"]) == (
+        "0-24",
+        20,
+        True,
+    )
+    assert len(seen["failed_tasks"][0]["why"]) <= LONGEST_TEXT + 3
+    assert seen["commands_for_the_user"] == ["trainmaster rerun sweep", "trainmaster results sweep"]
+    assert [call[0] for call in api.asked] == ["array", "array_tasks"]
+
+
+def test_results_come_best_first_and_a_metric_that_there_is_not_is_named() -> None:
+    tasks = [task_document(index, values={"lr": f"{index}"}) for index in range(3)]
+    api = Api({"array": array_document(tasks={"completed": 3}), "array_tasks": {"tasks": tasks}})
+    seen = answered(api, "results", name="sweep", by="loss", largest=True)
+    assert [(task["index"], task["metrics"], task["values"]) for task in seen["tasks"]] == [
+        (2, {"loss": 2.0}, {"lr": "2"}),
+        (1, {"loss": 1.0}, {"lr": "1"}),
+        (0, {"loss": 0.0}, {"lr": "0"}),
+    ]
+    assert "metrics: loss" in said(call(api, "results", name="sweep", by="accuracy"))
+
+
+def test_results_of_thousands_of_tasks_are_left_to_the_command() -> None:
+    api = Api({"array": array_document(tasks={"completed": 10_000})})
+    assert "trainmaster results sweep" in said(call(api, "results", name="sweep"))
+    assert [call[0] for call in api.asked] == ["array"]

@@ -29,7 +29,7 @@ class CloudWatch:
     def _result(self, query: dict[str, Any]) -> dict[str, Any]:
         host = query["MetricStat"]["Metric"]["Dimensions"][0]["Value"]
         is_silent = host in self.silent
-        stamps, values = ([], []) if is_silent else ([NOW - timedelta(minutes=5)], [94.0])
+        stamps, values = ([], []) if is_silent else ([NOW - timedelta(minutes=5)], [752.0])
         return {"Id": query["Id"], "Timestamps": stamps, "Values": values}
 
 
@@ -58,9 +58,10 @@ def test_each_attempt_has_the_points_of_its_hosts() -> None:
         hosts=2,
     )
     found = gpu_use(client, document, now=NOW)
-    point = ((NOW - timedelta(minutes=5)).timestamp(), 94.0)
+    point = ((NOW - timedelta(minutes=5)).timestamp(), 94.0)  # of the 752 per cent of 8 GPUs
     assert found == {
         "period": 60,
+        "gpus": 8,
         "series": [
             {"attempt": 0, "host": "algo-1", "points": [point]},
             {"attempt": 1, "host": "algo-1", "points": [point]},
@@ -90,3 +91,21 @@ def test_a_job_that_never_started_asks_nothing() -> None:
 def test_a_cloudwatch_that_is_away_may_answer_later() -> None:
     with pytest.raises(LogsUnansweredError):
         gpu_use(Away(), job(("job1", "2026-11-21T10:00:00Z", None)), now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("instances", "gpus", "value"),
+    [
+        pytest.param({"ml.g5.12xlarge": 1}, 4, 188.0, id="four GPUs"),
+        pytest.param({"ml.p5.48xlarge": 1, "ml.g5.12xlarge": 1}, None, 752.0, id="hosts that differ"),
+        pytest.param({"ml.m5.xlarge": 1}, None, 752.0, id="no GPU"),
+        pytest.param({"ml.new.96xlarge": 1}, None, 752.0, id="an unknown type"),
+    ],
+)
+def test_the_use_is_of_all_gpus_of_a_host_where_their_number_is_known(
+    instances: dict[str, int], gpus: int | None, value: float
+) -> None:
+    document = {**job(("job1", "2026-11-21T10:00:00Z", None)), "instances": instances}
+    found = gpu_use(CloudWatch(), document, now=NOW)
+    assert found["gpus"] == gpus
+    assert {point[1] for line in found["series"] for point in line["points"]} == {value}

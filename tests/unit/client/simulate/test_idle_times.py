@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot
 from trainmaster.core.policy import FairShare, Policy, PoolPolicy
-from trainmaster_client.simulate.engine import pool_passes
+from trainmaster_client.simulate.engine import idle_pool
 from trainmaster_client.simulate.engine.checkpoint_turns import CheckpointTurns
 from trainmaster_client.simulate.engine.idle_plans import may_act
 from trainmaster_client.simulate.engine.idle_times import NEVER, idle_until
@@ -89,7 +89,7 @@ def test_a_replay_that_plans_and_looks_each_minute_decides_the_same(
     history, rules = _drawn(seed)
     found = replay(history, rules, label="when something may have changed")
     with monkeypatch.context() as patched:
-        patched.setattr(pool_passes, "idle_until", lambda *_, now: now)
+        patched.setattr(idle_pool, "idle_until", lambda *_, now: now)
         patched.setattr(CheckpointTurns, "finds_nothing", lambda *_, **__: False)
         each_minute = replay(history, rules, label="each minute")
     assert found.attempts == each_minute.attempts

@@ -7,7 +7,7 @@ from trainmaster.core.planning import planner
 from trainmaster.core.planning.actions import LimitReservation, Plan
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot
 from trainmaster.core.policy import PoolPolicy
-from trainmaster_client.simulate.engine import pool_passes
+from trainmaster_client.simulate.engine import idle_pool, pool_passes
 from trainmaster_client.simulate.engine.idle_plans import may_act
 from trainmaster_client.simulate.engine.past_jobs import PastJob
 from trainmaster_client.simulate.io.replaying import replay
@@ -40,7 +40,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 
     monkeypatch.setattr(pool_passes, "may_act", noted)
     # Each minute is looked at, also where nothing can have changed since the last look.
-    monkeypatch.setattr(pool_passes, "idle_until", lambda *_, now: now)
+    monkeypatch.setattr(idle_pool, "idle_until", lambda *_, now: now)
     return seen
 
 

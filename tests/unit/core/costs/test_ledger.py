@@ -473,3 +473,20 @@ def test_a_team_sees_what_it_took_and_that_a_cost_is_unknown() -> None:
 def test_within_a_team_both_names_are_shown() -> None:
     (shown,) = usage_view("vision", "2026-11", [], [entry(preemptor_team="vision")])["preemptions"]
     assert (shown["preemptor"], shown["victim"]) == ("urgent", "slow")
+
+
+def test_what_warm_starts_saved_stands_beside_what_warm_pools_cost() -> None:
+    attempt = EndedAttempt(
+        job="a",
+        instances=2,
+        usd_per_hour=Decimal(60),
+        claimed_at=NOON,
+        ended_at=NOON + timedelta(hours=1),
+        trained=timedelta(minutes=59),
+        startup_saved=timedelta(minutes=4),
+    )
+    line = line_of(attempt)
+    assert (line.cents, line.warm_saved_cents) == (6000, 400), "the saving is no part of the cost"
+    view = usage_view("t", "2026-11", [line, UsageLine(job="a", warm_saved_cents=50), UsageLine(job="b")])
+    assert view["total"]["warm_saved_usd"] == view["jobs"][0]["warm_saved_usd"] == 4.5
+    assert "warm_saved_usd" not in view["jobs"][1]

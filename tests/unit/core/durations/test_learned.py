@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.durations.decay import FORGOTTEN, HALF_LIFE, eras_read, weight_at
 from trainmaster.core.durations.histogram import Histogram, bucket
-from trainmaster.core.durations.learned import LikelyLengths, likely_lengths
+from trainmaster.core.durations.learned import SHARES, LikelyLengths, corrected, likely_lengths
 from trainmaster.core.durations.learned_rows import LATEST, LearnedRow, merged
-from trainmaster.core.durations.quantile_shares import SHARES, corrected
 
 from tests.builders import NOON, minutes
 

@@ -5,17 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, parse_vector, vector_text
-from trainmaster.core.jobs.model import (
-    FINAL,
-    LIVE,
-    TRANSITIONS,
-    WAITING,
-    IllegalTransitionError,
-    JobState,
-    NotLiveError,
-)
+from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, JobState, NotLiveError
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.states import TRANSITIONS, IllegalTransitionError
 
 from tests.builders import NOON, job, live_job, minutes, seen
 from tests.ends import end_of

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import LIVE, TRANSITIONS, Job, JobState
+from trainmaster.core.jobs.model import LIVE, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.states import TRANSITIONS
 from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, end_of, questions
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Governing, OnOom, Recovery, Spot

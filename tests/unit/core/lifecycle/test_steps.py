@@ -12,10 +12,11 @@ from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.attempts import Preemptor, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
-from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.start_troubles import AccountRefusals
+from trainmaster.core.jobs.states import IllegalTransitionError
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.backoff import BACKOFF_MAX, backoff
 from trainmaster.core.lifecycle.change import Change

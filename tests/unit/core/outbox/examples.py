@@ -26,8 +26,11 @@ from trainmaster.core.outbox import (
     unmanaged_notice,
 )
 from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
-from trainmaster.core.outbox.texts.array_notices import array_ended_notice, array_held_notice
-from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
+from trainmaster.core.outbox.texts.arrays_and_dependents import (
+    array_ended_notice,
+    array_held_notice,
+    dependents_ended_notice,
+)
 from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord

@@ -89,7 +89,8 @@ def test_what_is_not_written_of_warm_pools_is_what_it_was(
 ) -> None:
     (found,) = stored(document({"warm_pool": warm_pool}), defaults).pools
     rules = found.warm_pool
-    assert tuple(one / MINUTE for one in (rules.keep_alive, rules.retain, rules.max_idle)) == expected
+    kept = (rules.keep_alive, rules.retain, rules.max_idle)
+    assert tuple(None if length is None else length / MINUTE for length in kept) == expected
 
 
 def test_a_default_that_did_not_change_is_the_same_under_all() -> None:
@@ -116,6 +117,7 @@ def warned(old: dict[str, Any], new: dict[str, Any], *, defaults: int = 2) -> di
 
 PRICE, COUNT, WARM = "preemption.cost.enabled", "preemption.max_per_job", "warm_pool.keep_alive"
 BOUND = "preemption.cost.longest_wait"
+RETAIN = "warm_pool.retain"
 ALL = {PRICE, COUNT, WARM}
 
 
@@ -130,7 +132,7 @@ ALL = {PRICE, COUNT, WARM}
         pytest.param({"preemption": {"enabled": False}}, {WARM}, id="nobody is preempted"),
         pytest.param(
             {"preemption": {"cost": {"enabled": True}}, "warm_pool": {"keep_alive": "1m"}},
-            {BOUND, COUNT, "warm_pool.retain"},
+            {BOUND, COUNT, RETAIN},
             id="a price, and warm pools of which one key is not written",
         ),
         pytest.param(
@@ -153,10 +155,10 @@ def test_a_put_names_the_keys_that_stand_for_something_else(
 @pytest.mark.parametrize(
     ("cost", "expected"),
     [
-        pytest.param({}, {BOUND}, id="nothing is written"),
-        pytest.param({"enabled": False}, set(), id="no price"),
-        pytest.param({"longest_wait": "1h"}, set(), id="another bound"),
-        pytest.param({"longest_wait": "off"}, set(), id="no bound"),
+        pytest.param({}, {BOUND, RETAIN}, id="nothing is written"),
+        pytest.param({"enabled": False}, {RETAIN}, id="no price"),
+        pytest.param({"longest_wait": "1h"}, {RETAIN}, id="another bound"),
+        pytest.param({"longest_wait": "off"}, {RETAIN}, id="no bound"),
     ],
 )
 def test_a_revision_with_a_price_has_no_bound_of_the_wait_until_the_next_put(
@@ -166,6 +168,35 @@ def test_a_revision_with_a_price_has_no_bound_of_the_wait_until_the_next_put(
     (found,) = stored(written, defaults).pools
     assert found.preemption.cost.longest_wait == (timedelta(hours=1) if "1h" in cost.values() else None)
     assert set(warned(written, written, defaults=defaults)) == expected
+
+
+@pytest.mark.parametrize("defaults", [3, 4, 5])
+@pytest.mark.parametrize(
+    ("warm_pool", "kept", "expected"),
+    [
+        pytest.param({}, 10 * MINUTE, {RETAIN}, id="nothing is written"),
+        pytest.param({"keep_alive": "20m"}, 10 * MINUTE, {RETAIN}, id="another key is written"),
+        pytest.param({"retain": "10m"}, 10 * MINUTE, set(), id="it is written"),
+        pytest.param({"retain": "0s"}, timedelta(), set(), id="it is written that none is kept"),
+        pytest.param({"retain": "worth"}, None, set(), id="it is written that worth decides"),
+        pytest.param({"keep_alive": "0s"}, 10 * MINUTE, set(), id="nothing is kept warm at all"),
+    ],
+)
+def test_instances_are_kept_for_ten_minutes_until_the_next_put(
+    warm_pool: dict[str, Any], kept: timedelta | None, expected: set[str], defaults: int
+) -> None:
+    written = document({"preemption": {"cost": {"longest_wait": "3m"}}, "warm_pool": warm_pool})
+    (before,) = stored(written, defaults).pools
+    assert before.warm_pool.retain == kept
+    messages = warned(written, written, defaults=defaults)
+    assert set(messages) == expected
+    assert all("kept only as long as that is likely to pay" in message for message in messages.values())
+
+
+def test_who_kept_none_for_nobody_is_told_that_some_are_kept() -> None:
+    written = document({"warm_pool": {"keep_alive": "20m"}})
+    message = warned(written, written)[RETAIN]
+    assert "idle instances are kept although no waiting job can use them" in message
 
 
 def test_pools_are_named_once_for_each_key() -> None:

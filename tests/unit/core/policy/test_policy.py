@@ -68,9 +68,7 @@ def test_a_pool_with_capacity_alone_has_the_defaults() -> None:
         ),
         capacity_wait=timedelta(minutes=30),
         quotas={},
-        warm_pool=WarmPool(
-            keep_alive=timedelta(minutes=10), retain=timedelta(minutes=10), max_idle=timedelta(minutes=30)
-        ),
+        warm_pool=WarmPool(keep_alive=timedelta(minutes=10), retain=None, max_idle=timedelta(minutes=30)),
         limits=Limits(max_waiting=5000, max_submissions_per_minute=100),
     )
 

@@ -209,13 +209,17 @@ def value_at(path: Path) -> Any:
     return inner
 
 
+def _told_most(way: dict[str, Any]) -> tuple[bool, bool, bool]:
+    return (way.get("type") == "object", "$ref" in way, "pattern" in way)
+
+
 def subschema(path: Path, node: dict[str, Any] = SCHEMA) -> dict[str, Any]:
-    """What the schema says of a place; of several ways to write it, the mapping."""
+    """What the schema says of a place; of several ways to write it, the mapping, else the pattern."""
     if "$ref" in node:
         node = node | SCHEMA["$defs"][node["$ref"].rpartition("/")[2]]
     if "anyOf" in node and "properties" not in node:
         ways = node["anyOf"]
-        chosen = subschema((), max(ways, key=lambda one: (one.get("type") == "object", "$ref" in one)))
+        chosen = subschema((), max(ways, key=_told_most))
         node = {key: said for key, said in node.items() if key != "anyOf"} | chosen
     if not path:
         return node

@@ -8,15 +8,17 @@ import { scrolling } from "./tables.js";
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HEIGHT = 120;
-const BAR = 22;
+const NARROWEST_BAR = 22;
+const WIDEST = 1400; // px of the picture
 const HEAD = 20; // above the bars, for what the most expensive day cost
 const WHITE_ON = 0.71; // of the colour of a full cell: from here on white is read better than black
 
-// One bar a day of the month; days to come are dashed at what a day has cost so far.
-export function daysPicture(days, month, now, forecast) {
+// One bar a day of the month; days to come are dashed at what a day has cost so far. `width`: px that there are.
+export function daysPicture(days, month, now, forecast, width = 0) {
   const { from, to } = monthBounds(month);
   const spent = new Map(days.map((one) => [String(one.key).slice(0, 10), one.usd ?? 0]));
   const count = Math.round((to - from) / 86_400_000);
+  const bar = Math.max(NARROWEST_BAR, Math.floor(Math.min(width, WIDEST) / count));
   const most = Math.max(1, forecast?.perDay ?? 0, ...spent.values());
   const bars = Array.from({ length: count }, (_, index) => {
     const at = from + index * 86_400_000;
@@ -24,21 +26,21 @@ export function daysPicture(days, month, now, forecast) {
     const isAhead = at > now;
     const amount = isAhead ? (forecast?.perDay ?? 0) : (spent.get(key) ?? 0);
     const height = (amount / most) * HEIGHT;
-    return svg("rect", { class: isAhead ? "day-ahead" : "day-spent", x: index * BAR + 2, y: HEAD + HEIGHT - height, width: BAR - 4, height },
+    return svg("rect", { class: isAhead ? "day-ahead" : "day-spent", x: index * bar + 2, y: HEAD + HEIGHT - height, width: bar - 4, height },
       svg("title", {}, `${key}: ${usd(amount)}${isAhead ? " expected" : ""}`));
   });
   const labels = Array.from({ length: count }, (_, index) =>
-    index % 5 === 0 ? svg("text", { x: index * BAR + BAR / 2, y: HEAD + HEIGHT + 16, "text-anchor": "middle" }, index + 1) : null);
+    index % 5 === 0 ? svg("text", { x: index * bar + bar / 2, y: HEAD + HEIGHT + 16, "text-anchor": "middle" }, index + 1) : null);
   const said = `Spending by day of ${month}, at most ${usd(most)} a day. Grouped by day the table has the figures.`;
-  return scrolling(said, svg("svg", { class: "days", width: count * BAR, height: HEAD + HEIGHT + 22, role: "img", "aria-label": said }, bars, labels, topDay(spent, from, count)));
+  return scrolling(said, svg("svg", { class: "days", width: count * bar, height: HEAD + HEIGHT + 22, role: "img", "aria-label": said }, bars, labels, topDay(spent, from, count, bar)));
 }
 
 // What the most expensive day cost, above its bar.
-function topDay(spent, from, count) {
+function topDay(spent, from, count, bar) {
   const [key, amount] = [...spent].sort((one, other) => other[1] - one[1])[0] ?? ["", 0];
   if (!(amount > 0)) return null;
-  const middle = ((Date.parse(key) - from) / 86_400_000 + 0.5) * BAR;
-  const x = Math.min(Math.max(middle, 2 * BAR), (count - 2) * BAR);
+  const middle = ((Date.parse(key) - from) / 86_400_000 + 0.5) * bar;
+  const x = Math.min(Math.max(middle, 2 * bar), (count - 2) * bar);
   return svg("text", { x, y: HEAD - 6, "text-anchor": "middle" }, usd(amount));
 }
 

@@ -44,7 +44,7 @@ export function groupsTable({ groups, groupBy, label, most = ROWS_AT_ONCE, showM
   const rest = sorted.length - shown.length;
   return [
     scrolling(`Spent by ${label}`, h("table", { class: "money" },
-      heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ...causes.map((one) => [one.label, true]), ["What it was spent on"]]),
+      heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ["What it was spent on"], ...causes.map((one) => [one.label, true])]),
       h("tbody", {}, rows))),
     rest > 0 ? h("p", {}, h("button", { type: "button", "data-key": "show-more", onclick: () => showMore(shown.length + ROWS_AT_ONCE) }, `Show more: ${count(rest)} are left`)) : null,
   ];
@@ -58,8 +58,8 @@ function groupRow(group, causes) {
     figure(usd(group.usd)),
     figure(count(Math.round(group.instance_hours * 10) / 10)),
     figure(usefulText(usefulShare(group))),
-    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")),
-    h("td", { class: "wide" }, causeBar(own)));
+    h("td", { class: "wide" }, causeBar(own)),
+    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")));
 }
 
 // "18 to 91 %", or one figure where both ends are the same.
@@ -92,7 +92,7 @@ export function sharesTable(pool, { halfLife, teams }) {
 }
 
 export function causeLegend(total) {
-  const parts = causesOf(total).map(({ name, label, share, usd: amount }) =>
+  const parts = causesOf(total).filter((one) => one.share > 0).map(({ name, label, share, usd: amount }) =>
     h("li", {}, h("i", { class: `swatch cause-${name}`, "aria-hidden": "true" }), `${label} ${usd(amount)} (${percent(share, 1)})`));
   return h("ul", { class: "causes", "aria-label": "What it was spent on" }, parts);
 }

@@ -1,6 +1,6 @@
 // Events: what happened, newest first, as it happens.
 
-import { h, keepingFocus, replace } from "../dom.js";
+import { h, keepingFocus, replace, withCode } from "../dom.js";
 import { clockSeconds, count } from "../format.js";
 import { KINDS, searched, sentences, weightOf } from "../events/feed.js";
 import { SPANS, readEvents } from "../events/reading.js";
@@ -74,11 +74,11 @@ function row(event, { fresh }, { hashOf }) {
     h("span", { class: "kind" }, WEIGHTS[weight] ? h("span", { class: "quiet" }, `${WEIGHTS[weight]}: `) : null, event.kind),
     h("div", { class: "words" },
       h("div", { class: "name" }, job, job ? " " : "", h("span", { class: "dim" }, h("bdi", {}, event.team ?? ""))),
-      h("div", {}, h("bdi", {}, what)),
-      why ? h("div", { class: "dim" }, h("bdi", {}, why)) : null,
-      todo ? h("div", { class: "note" }, h("bdi", {}, todo)) : null));
+      h("div", {}, h("bdi", {}, withCode(what))),
+      why ? h("div", { class: "dim" }, h("bdi", {}, withCode(why))) : null,
+      todo ? h("div", { class: "note" }, h("bdi", {}, withCode(todo))) : null));
 }
 
 function recipe() {
-  return h("p", { class: "note" }, "The same in mails and in Slack or Teams: docs/events.md.");
+  return h("p", { class: "note" }, "The same goes out by mail, and to Slack or Teams where a rule of EventBridge sends it there: the page Events of the documentation has the recipes.");
 }

@@ -3,12 +3,14 @@
 import { jobActions } from "../actions.js";
 import { Trouble } from "../api.js";
 import { chart, short } from "../chart.js";
+import { command } from "../copied.js";
 import { h, replace } from "../dom.js";
-import { clock, duration, percent, since, usd } from "../format.js";
+import { clock, duration, localTimes, percent, since, usd } from "../format.js";
 import { isIn, stateCell } from "../job_cells.js";
 import { LogView } from "../log_view.js";
 import { remedy } from "../resubmit.js";
 import { story } from "../story.js";
+import { waitReport } from "../wait_report.js";
 
 const WIDEST = 1400;
 const TWO_COLUMNS = 838; // of the page, as the style sheet has it
@@ -21,21 +23,21 @@ export const page = {
   async load(api, params, signal) {
     const path = `jobs/${encodeURIComponent(params.name)}`;
     const options = { signal };
-    const { job, row, questions } = await api.local(path, { now: new Date().toISOString() }, options);
+    const { job, row, wait, questions } = await api.local(path, { now: new Date().toISOString() }, options);
     const hasRun = (job.attempts ?? []).length > 0;
     const nothing = { curves: [], series: [] };
     const [curves, gpu] = await Promise.all([
       hasRun ? api.local(`${path}/curves`, {}, options).catch(said(signal)) : nothing,
       hasRun ? api.local(`${path}/gpu`, {}, options).catch(said(signal)) : nothing,
     ]);
-    return { job, row, questions, curves, gpu };
+    return { job, row, wait, questions, curves, gpu };
   },
 
-  render(root, { job, row, questions, curves, gpu }, context) {
+  render(root, { job, row, wait, questions, curves, gpu }, context) {
     const parts = (context.state.parts ??= built(job, context));
     if (parts.head.parentElement !== root) replace(root, Object.values(parts).map((one) => one.element ?? one));
     const isOver = isIn("final", job.state);
-    replace(parts.head, head({ job, row, questions }, context));
+    replace(parts.head, head({ job, row, wait, questions }, context));
     replace(parts.failure, failure(job, context), warnings(job, context.now));
     replace(parts.story, h("h2", {}, "Story"), story(job, context.now));
     replace(parts.curves, pictures(job, curves, gpu, root.clientWidth, context));
@@ -59,35 +61,65 @@ function built(job, context) {
 
 const counted = (number, one, many) => `${number ?? 0} ${Number(number) === 1 ? one : many}`;
 
-function head({ job, row, questions }, context) {
-  const { now } = context;
+function head({ job, row, wait, questions }, context) {
+  const isWaiting = isIn("waiting", job.state);
+  const reason = localTimes(row.cells.reason, context.now);
+  const aside = isWaiting
+    ? h("section", { class: "panel", "aria-label": "Why it waits" }, h("h2", {}, "Why it waits"), waitReport({ job, row, wait, questions }, context))
+    : null;
+  return [
+    h("h1", {}, job.name, " ", stateCell(job.state)),
+    isWaiting ? null : h("p", { class: "row" }, jobActions(job, questions, context)),
+    h("div", { class: aside ? "job-top" : "job-top alone" },
+      h("div", {},
+        reason && !isWaiting ? h("p", {}, reason) : null,
+        h("dl", { class: "facts" }, facts(job, row, context).filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+        commands(job, isWaiting, context)),
+      aside),
+  ];
+}
+
+function facts(job, row, { now }) {
   const attempts = job.attempts ?? [];
   const owner = (job.submitted_by ?? "").split("/").pop();
-  const facts = [
+  const array = job.array?.name;
+  return [
     ["Where", `${row.cells.pool}, ${row.cells.instances}`],
     ["By", [job.team, owner].filter(Boolean).join(" / ")],
     ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
+    ["Array", array ? `${array}, task ${job.array.index}` : null],
     ["Attempts", `${attempts.length}, ${counted(job.preemptions, "preemption", "preemptions")}, ${counted(job.retries, "retry", "retries")}`],
     ["Cost", `${usd(job.cost_usd)}${job.cost_is_estimate ? " so far, an estimate" : ""}`],
     ["Checkpoint", checkpoint(attempts, now)],
     ["Ends", job.ends_by ? `by ${clock(job.ends_by, now)} at the latest (${duration((new Date(job.ends_by) - now) / 1000)})` : null],
     ["Priority", `${job.priority}${job.effective_priority > job.priority ? ` (${job.effective_priority} with its age)` : ""}`],
-    ["Starts", isIn("waiting", job.state) ? starts(job, now) : null],
-  ];
-  return [
-    h("h1", {}, job.name, " ", stateCell(job.state)),
-    h("p", { class: "row" }, jobActions(job, questions, context)),
-    row.cells.reason ? h("p", {}, row.cells.reason) : null,
-    h("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    ["Position", isIn("waiting", job.state) ? place(job) : null],
+    ["After", parents(job)],
+    ["Before", dependents(job)],
   ];
 }
 
-function starts(job, now) {
-  const place = job.position ? `position ${job.position}` : job.ahead_at_least ? `at least ${job.ahead_at_least} jobs ahead` : "";
-  const when = job.estimated_start?.p50
-    ? `likely at ${clock(job.estimated_start.p50, now)} (p50), with 90 % certainty by ${clock(job.estimated_start.p90, now)} (p90)`
-    : job.estimate_note ?? "";
-  return [place, when].filter(Boolean).join("; ");
+const linked = (name) => h("a", { href: `#/jobs/${encodeURIComponent(name)}` }, name);
+
+function parents(job) {
+  const all = job.after ?? [];
+  return all.length ? all.map((one, index) => [index ? ", " : "", one.job ? linked(one.job) : "another team's job", ` (${[one.type === "afterok" ? "" : one.type, one.state].filter(Boolean).join(", ")})`]) : null;
+}
+
+function dependents(job) {
+  const all = job.dependents ?? [];
+  const further = (job.dependents_count ?? all.length) - all.length;
+  return all.length ? [all.map((name, index) => [index ? ", " : "", linked(name)]), further > 0 ? ` and ${further} more` : ""] : null;
+}
+
+// What a reader would type for the same in a terminal.
+function commands(job, isWaiting, { say }) {
+  const wanted = [isWaiting ? `trainmaster why ${job.name}` : `trainmaster logs ${job.name}${isIn("live", job.state) ? " --follow" : ""}`, `trainmaster show ${job.name}`];
+  return h("ul", { class: "commands", "aria-label": "In a terminal" }, wanted.map((text) => h("li", {}, command(text, say))));
+}
+
+function place(job) {
+  return job.position ? `${job.position} in ${job.pool}` : job.ahead_at_least ? `at least ${job.ahead_at_least} jobs ahead` : "";
 }
 
 function checkpoint(attempts, now) {
@@ -143,7 +175,7 @@ function pictures(job, curves, gpu, width, context) {
   return [
     notes.map((text) => h("p", { class: "note" }, text)),
     shown.map((one) => chart({ yText: short, ...one, ticks, width: wide, xText: short, xName: "steps", nothing: (job.attempts ?? []).length ? "No line of its log has a step and a loss." : "It has not started." })),
-    chart({ title: "GPU use, % of one GPU", series: gpuSeries(gpu), width: wide, yText: short, xText: (at) => clock(new Date(at * 1000), context.now), nothing: "CloudWatch has no GPU use of it." }),
+    chart({ title: gpu.gpus ? `GPU use, % of a host's ${counted(gpu.gpus, "GPU", "GPUs")}` : "GPU use, % of one GPU, summed over a host's", series: gpuSeries(gpu), width: wide, yText: short, xText: (at) => clock(new Date(at * 1000), context.now), nothing: "CloudWatch has no GPU use of it." }),
   ];
 }
 

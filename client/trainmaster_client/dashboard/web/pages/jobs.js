@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { clock, count, usd } from "../format.js";
-import { allStates, columns, hrefOf, statesOf } from "../job_cells.js";
+import { WHERE, allStates, columns, hrefOf, statesOf } from "../job_cells.js";
 import { Table } from "../table.js";
 
 const UNFINISHED = "";
@@ -60,11 +60,11 @@ function built(data, context) {
   const table = new Table({
     caption: "Jobs",
     columns: columns(data.columns, [
-      ...["job", "team", "pool", "state", "instances", "priority"],
+      ...["job", "team", WHERE, "state", "priority"],
       { key: "submitted", title: "Submitted", cell: (row) => clock(row.submitted_at), sort: (row) => row.submitted_at },
       { key: "ended", title: "Ended, or since", cell: endCell, sort: (row) => row.ended_at ?? row.started_at },
       { key: "cost", title: "Cost", cell: (row) => (row.name ? usd(row.cost_usd) : ""), sort: (row) => row.cost_usd, number: true },
-      "reason",
+      "short",
     ]),
     keyOf: (row) => row.key,
     open: (row) => hrefOf(row) && context.navigate(hrefOf(row)),

@@ -26,7 +26,7 @@ export const page = {
       headline(data, { total, forecast }),
       budgets(data),
       groups(data, total, context),
-      data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast)] : null,
+      data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast, root.clientWidth)] : null,
       h("h2", {}, "Top wastes"),
       wastesTable(data.groups, labelOf(data)),
       shares(data),
@@ -79,6 +79,7 @@ function headline(data, { total, forecast }) {
     forecast ? ["forecast of the month", usd(forecast.usd), forecastSaid(forecast)] : null,
     ["useful", usefulText(useful, 1), usefulSaid(total)],
     total.saved_usd ? ["saved by spot", usd(total.saved_usd), "of the on-demand price"] : null,
+    total.warm_saved_usd ? ["saved by warm starts", usd(total.warm_saved_usd), `of start-up; idle warm instances cost ${usd(total.by?.warm_pool ?? 0)}`] : null,
   ];
   return [
     h("div", { class: "figures" }, figures.filter(Boolean).map(([name, value, more]) =>

@@ -3,6 +3,7 @@
 import { Trouble, TroubleKind, orMissing } from "../api.js";
 import { h, replace } from "../dom.js";
 import { PolicyEditor, errorList } from "../policy/editor.js";
+import { policyOverview } from "../policy/overview.js";
 import { rulesShown } from "../policy/rules.js";
 
 export const page = {
@@ -25,9 +26,9 @@ export const page = {
       state.top = h("div", {});
       state.editor = new PolicyEditor();
       state.rules = h("div", {});
-      replace(root, h("h1", {}, page.title), state.top, state.editor.element, state.rules);
+      replace(root, h("h1", {}, page.title), state.top, state.rules, state.editor.element);
     }
-    replace(state.top, data.policy ? inForce(data.policy) : bound(data.rules));
+    replace(state.top, data.policy ? [inForce(data.policy), policyOverview(data.policy.policy ?? data.policy)] : bound(data.rules));
     state.editor.element.hidden = !data.policy;
     if (data.policy) state.editor.update(data.policy, context);
     replace(state.rules, data.rules ? rulesShown(data.rules, Boolean(data.policy)) : null);

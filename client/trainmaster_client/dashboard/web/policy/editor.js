@@ -39,7 +39,7 @@ export class PolicyEditor {
       replace(this.#shown, label,
         h("p", {}, h("button", { type: "button", "data-key": "edit", onclick: () => this.#edit() }, "Edit")),
         session.changes ? null : h("p", { class: "note" }, why),
-        h("pre", { class: "document", tabindex: "0" }, this.#stored.text));
+        this.#whole(this.#stored.text));
       return;
     }
     this.#top ??= h("div", {});
@@ -52,6 +52,14 @@ export class PolicyEditor {
     }
   }
 
+  // Folded until somebody wants it; it stays as it was when the page is read again.
+  #whole(text) {
+    this.#folded ??= h("details", {}, h("summary", {}, "Show it as a text"), h("pre", { class: "document", tabindex: "0" }));
+    replace(this.#folded.lastElementChild, text);
+    return this.#folded;
+  }
+
+  #folded = null;
   #top = null;
   #below = null;
 

@@ -12,6 +12,7 @@ const BOLD_CHARACTER = 7.8;
 const WIDTH_OF_A_MARK = 18; // pixels; below it the sign of an end would hide its neighbours
 const MOST_TRACK_HEIGHT = 360;
 const AXIS_HEIGHT = 34;
+const LANE = 20; // pixels of an expected start below the rows
 const APART = 96; // pixels between marks, so that a date fits
 
 // What all drawings of a page share: from an instant to pixels and back.
@@ -59,7 +60,9 @@ export function drawTrack(track, { window, width, size, now, since, series, name
   const { x } = scaleOf(window, width);
   const step = rowHeight(track.rows);
   const rowsHeight = track.rows * step;
-  const height = rowsHeight + (ghosts.length ? ghosts.length * 18 + 6 : 0) + 2;
+  const ahead = ghosts.filter((one) => one.from <= window.to);
+  const lanes = ghosts.length ? ahead.length + (ghosts.length > ahead.length || !ahead.length ? 1 : 0) : 0;
+  const height = rowsHeight + (lanes ? lanes * LANE + 6 : 0) + 2;
   const drawing = sheet("timeline-track", width, height, size);
   const clip = { from: window.from, to: window.to, x, width };
   drawing.append(...grid(track, clip, step, rowsHeight));
@@ -69,8 +72,15 @@ export function drawTrack(track, { window, width, size, now, since, series, name
   for (const one of drawnBars(track.bars, window, x)) attemptBar(marks, one, { clip, step, series, nameOf });
   drawing.append(marks);
   if (since !== null && since > window.from) drawing.append(...unrecorded(since, clip, rowsHeight));
-  if (ghosts.length) drawing.append(svg("text", { class: "ghost-title", x: GUTTER, y: rowsHeight + 18 }, "expected starts"));
-  ghosts.forEach((ghost, index) => drawing.append(...ghostBar(ghost, clip, rowsHeight + 6 + index * 18)));
+  if (lanes && now > window.from) {
+    const room = Math.min(x(now), width) - GUTTER - 8;
+    drawing.append(svg("text", { class: "ghost-title", x: GUTTER, y: rowsHeight + 18 }, clipped("expected starts, half to 90 % sure", room)));
+  }
+  ahead.forEach((ghost, index) => drawing.append(...ghostBar(ghost, clip, rowsHeight + 6 + index * LANE, x(now))));
+  if (lanes > ahead.length) {
+    const later = `${ghosts.length - ahead.length} more later`;
+    drawing.append(svg("text", { class: "ghost-label", x: width - 6, y: rowsHeight + 18 + ahead.length * LANE, "text-anchor": "end" }, later));
+  }
   if (now >= window.from && now <= window.to) {
     drawing.append(svg("line", { class: "now-line", x1: x(now), x2: x(now), y1: 0, y2: height }));
   }
@@ -166,17 +176,23 @@ function endMark(kind, x, y, height, width) {
   ];
 }
 
-function* ghostBar({ name, from, to }, clip, y) {
-  if (from > clip.to) {
-    yield svg("text", { class: "ghost-label", x: clip.width - 4, y: y + 12, "text-anchor": "end" }, `${name} later ▸`);
-    return;
-  }
+// A box from p50 to p90 with its name, which never lies over the past: behind the box, else within it or before it.
+function* ghostBar({ name, from, to }, clip, y, now) {
   const left = clip.x(Math.max(from, clip.from));
   const width = Math.max(clip.x(Math.min(to, clip.to)) - left, 3);
-  yield svg("rect", { class: "ghost", x: left, y: y + 2, width, height: 12, rx: 2 });
-  const isLeft = left - GUTTER > name.length * CHARACTER + 8 && left > clip.width / 2;
-  const at = isLeft ? left - 6 : Math.min(left + width + 6, clip.width);
-  yield svg("text", { class: "ghost-label", x: at, y: y + 12, "text-anchor": isLeft ? "end" : "start" }, name);
+  yield svg("rect", { class: "ghost", x: left, y: y + 2, width, height: 14, rx: 3 });
+  const { x, text, anchor } = ghostLabel(name, { left, right: left + width }, { begin: Math.max(now, GUTTER), end: clip.width });
+  if (text) yield svg("text", { class: "ghost-label", x, y: y + 13, "text-anchor": anchor }, text);
+}
+
+// Where the name of a box goes between `begin` (now) and `end`, all in pixels.
+export function ghostLabel(name, { left, right }, { begin, end }) {
+  const needed = textWidth([...name]);
+  if (end - right - 8 >= needed) return { x: right + 6, text: name, anchor: "start" };
+  if (right - left - 8 >= needed) return { x: left + 4, text: name, anchor: "start" };
+  if (left - begin - 8 >= needed) return { x: left - 6, text: name, anchor: "end" };
+  const from = Math.max(left, begin) + 4;
+  return { x: from, text: clipped(name, end - from - 4), anchor: "start" };
 }
 
 // Cut in its middle, as names of one series differ at their ends; empty where not even a few letters fit.

@@ -1,10 +1,10 @@
 // What the timeline reads: its pools, their attempts, and when waiting jobs are expected to start.
 
 import { orMissing } from "../api.js";
-import { DAY, HOUR, covers, readWindow, windowEndingNow } from "./windows.js";
+import { AHEAD, DAY, HOUR, covers, readWindow, windowEndingNow } from "./windows.js";
 
 const USUAL_HOURS = 24;
-const USUAL_AHEAD = 10; // percent of the window that are to come
+const USUAL_AHEAD = 100 * AHEAD; // percent of the window that are to come
 const MOST_AHEAD = 75;
 const POOLS_AT_ONCE = 6;
 

@@ -7,8 +7,10 @@ export const SPANS = [HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY];
 const NARROWEST = HOUR;
 const WIDEST = 30 * DAY;
 
+export const AHEAD = 0.3; // of the window that is to come, where nobody says otherwise
+
 // As wide as `span` allows, its end `ahead` of now: a part of what is to come is always there.
-export function windowEndingNow(now, span, ahead = 0.1) {
+export function windowEndingNow(now, span, ahead = AHEAD) {
   const width = Math.min(Math.max(span, NARROWEST), WIDEST);
   return { from: now - width * (1 - ahead), to: now + width * ahead };
 }

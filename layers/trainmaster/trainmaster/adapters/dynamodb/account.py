@@ -9,7 +9,8 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
 from trainmaster.adapters.dynamodb.codec import iso
-from trainmaster.adapters.dynamodb.submissions import MINUTE_MS, ttl_of_count
+from trainmaster.adapters.dynamodb.retention import SUBMISSION_COUNTS, ttl
+from trainmaster.adapters.dynamodb.submissions import MINUTE_MS
 from trainmaster.core.call_rate import CallRate
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.policy import UNMANAGED
@@ -86,7 +87,7 @@ class DynamoReadCounts:
                 "#calls": f"{_CALLS}{team}",
             },
             ExpressionAttributeValues={
-                ":ttl": value(ttl_of_count(at)),
+                ":ttl": value(ttl(at, SUBMISSION_COUNTS)),
                 ":reads": value(counted.reads),
                 ":calls": value(counted.calls),
             },

@@ -19,6 +19,7 @@ from trainmaster.core.arrays.array_model import (
     Array,
     ArrayRequest,
     ArraySums,
+    Numbering,
     TaskEnds,
     TaskJobs,
     unpacked_request,
@@ -109,6 +110,7 @@ def array_row(item: Item) -> Array:
         cancelled=item.get("cancelled", False),
         ended_at=None if ended_at is None else datetime.fromisoformat(ended_at),
         rerun_of=item.get("rerun_of"),
+        first_numbering=decode(Numbering, item["first_numbering"]) if "first_numbering" in item else None,
         folder=item.get("folder"),
     )
 

@@ -17,8 +17,8 @@ from trainmaster.adapters.dynamodb.calls import (
 )
 from trainmaster.adapters.dynamodb.codec import encode
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
-from trainmaster.adapters.dynamodb.history_rows import Retention
 from trainmaster.adapters.dynamodb.pool_reads import job_row
+from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.task_recounts import TaskRecount, counts_as_text, existing_names, recount_tasks

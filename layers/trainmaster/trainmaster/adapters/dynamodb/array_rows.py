@@ -46,6 +46,7 @@ def array_item(array: Array) -> dict[str, Any]:
         "unexpanded": bits_bytes(array.unexpanded),
         "ver": array.ver,
         "stop_after": array.stop_after_failures,
+        "first_numbering": None if array.first_numbering is None else encode(array.first_numbering),
         **_changing(array),
     }
     return {name: content for name, content in item.items() if content is not None}

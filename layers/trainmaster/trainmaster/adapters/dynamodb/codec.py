@@ -272,6 +272,7 @@ def usage_line(item: Mapping[str, Any]) -> UsageLine:
         cents=None if item.get("unpriced") else sum(by.values()),
         by=by,
         saved_cents=item.get("saved", 0),
+        warm_saved_cents=item.get("warm_saved", 0),
     )
 
 

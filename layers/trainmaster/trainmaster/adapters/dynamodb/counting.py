@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb import layout, retention
 from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_task, throttle_claims
 from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
 from trainmaster.adapters.dynamodb.learned_lengths import teach
 from trainmaster.adapters.dynamodb.updates import Update, Updates
-from trainmaster.core.costs import spot_record
+from trainmaster.adapters.dynamodb.warm_histories import note_warm_lessons
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
 from trainmaster.core.durations.histogram import bucket
@@ -26,9 +26,6 @@ from trainmaster.core.planning.refusal_records import RoleChange
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
-SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
-RUN_TIMES_KEPT = timedelta(days=90)
-"""How long run times are kept after the last job of the team and lane."""
 MONTHS_CLEARED = 12
 """Months cleared before the two that are counted: a priority that returns finds nothing left of them."""
 
@@ -52,6 +49,7 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         note_task_ends(updates, change)
         if change.role is not None:
             note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
+    note_warm_lessons(updates, changes, at=at)
     if condition is not None:
         pool = changes[0].after.spec.pool
         throttle_claims(updates, changes, condition.throttles)
@@ -149,7 +147,7 @@ def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
             day = updates[layout.spot_day_key(capacity.instance_type, day_of(at))]
             day.add["interruptions"] += attempt.spot.interruptions
             day.add["instance_seconds"] += seconds
-            day.put["ttl"] = int((at + SPOT_DAYS_KEPT).timestamp())
+            day.put["ttl"] = retention.ttl(at, retention.SPOT_DAYS)
 
 
 def _run(times: Update, run: Run) -> None:
@@ -162,7 +160,7 @@ def _run(times: Update, run: Run) -> None:
         month = start_of_month(month) - timedelta(days=1)
         times.remove.append(f"{RUNS_IN}{month_of(month)}#{run.priority}")
     times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
-    times.put |= {"t1": seconds, "ttl": int((run.ended_at + RUN_TIMES_KEPT).timestamp())}
+    times.put |= {"t1": seconds, "ttl": retention.ttl(run.ended_at, retention.RUN_TIMES)}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:
@@ -186,6 +184,7 @@ def _charge(updates: Updates, change: Change) -> None:
             cents=ended.bill.cents,
             by={Cause(cause): cents for cause, cents in ended.bill.by.items()},
             saved_cents=ended.bill.saved_cents,
+            warm_saved_cents=ended.bill.warm_saved_cents or 0,
         )
         _bill(updates, team, ended.claim.month, line)
 
@@ -197,6 +196,7 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
     job.add["saved"] += line.saved_cents
+    job.add["warm_saved"] += line.warm_saved_cents
     by = {cause: cents for cause, cents in line.by.items() if cause is not Cause.UNKNOWN}
     if unseen := line.by.get(Cause.UNKNOWN, 0):
         # Stored as a part of what is productive: releases that a stack may go back to know no such cause.

@@ -2,17 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import Rows, SortKeys
+from trainmaster.adapters.dynamodb.retention import FOLDERS, ttl
 from trainmaster.core.submission.shared_folders import JobFolder, Use
 
-KEPT = timedelta(days=120)
-"""How long a row is kept: longer than nearly every job waits and runs, all attempts included."""
 MOST_JOBS = 8
 """Most jobs that a folder's row remembers: those that named it last."""
 MOST_ABOVE = 12
@@ -71,7 +70,7 @@ class DynamoFolders:
             "sk": key[1],
             "bucket": jobs[0].bucket,
             "jobs": [{"job": folder.job, "use": folder.use.value, "key": folder.key} for folder in jobs],
-            "ttl": int((at + KEPT).timestamp()),
+            "ttl": ttl(at, FOLDERS),
         }
         self._rows.change("put_item", Item=to_attributes(item))
 

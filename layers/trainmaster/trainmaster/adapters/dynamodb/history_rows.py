@@ -1,4 +1,4 @@
-"""Rows of the history: where they lie, what a commit adds, how long they are kept; nobody decides by them.
+"""Rows of the history: where they lie, and what a commit adds; nobody decides by them.
 
 | row | pk | sk |
 |---|---|---|
@@ -17,8 +17,7 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
@@ -40,29 +39,6 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """How long rows of finished jobs are kept."""
-
-    days: int
-
-    def of_final(self, ended_at: datetime) -> int:
-        """Return the TTL (epoch seconds) of a final job, its request and the alias of its name."""
-        return int((ended_at + timedelta(days=self.days)).timestamp())
-
-    def of_line(self, at: datetime) -> int:
-        """Return the TTL of rows written while the job lives: attempts, transitions, later aliases.
-
-        Twice as long, so that they outlive the job unless it waited for longer than ``days``.
-        """
-        return int((at + timedelta(days=2 * self.days)).timestamp())
-
-    def of_history(self, at: datetime) -> int:
-        """Return the TTL of a history row about this instant."""
-        return int((at + timedelta(days=self.days)).timestamp())
-
 
 HISTORY_SINCE = "history_since"
 """Attribute of counters: the instant since which the pool's history is written."""

@@ -22,6 +22,7 @@
 | its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
 | reads and calls of all teams in a minute | ``S#-##`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
+| last starts and ends of a warm key | ``WH#pool`` | ``warm-key`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
 | a team's month | ``U#team#month`` | ``total`` |
@@ -57,10 +58,9 @@ CHANGED_AT = "changed_at"  # of a job: when it was written last, but for its rea
 WARNED = "warned"  # attribute of a team's month
 BY_TEAM = "by_team"
 WAITING = "waiting"  # attribute of a team: how many of its jobs are neither live nor final
-CLOSED_BELOW = "closed_below"
-"""Attribute of a team while the policy changes: submissions judged by an older version are refused ..."""
-CLOSED_UNTIL = "closed_until"
-"""... until this time (epoch milliseconds), in case the change never comes."""
+CLOSED_BELOW, CLOSED_UNTIL = "closed_below", "closed_until"
+"""Attributes of a team while the policy changes: submissions judged by an older version are refused until
+this time (epoch milliseconds), in case the change never comes."""
 MESSAGE_SCHEMA = 3  # highest known attribute of messages; what has a higher one is left to who knows it
 MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 

@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb import layout, retention
 from trainmaster.adapters.dynamodb.codec import LATEST_RUN, LEARNED, NEWEST, PLACED, iso
 from trainmaster.adapters.dynamodb.updates import Update, Updates
-from trainmaster.core.durations.decay import FORGOTTEN, era_of, weight_at
+from trainmaster.core.durations.decay import era_of, weight_at
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.durations.learned_rows import LATEST
 from trainmaster.core.durations.traits import notes_places
@@ -28,7 +28,7 @@ def teach(updates: Updates, spec: JobSpec, run: Run) -> None:
 def _learns(row: Update, run: Run) -> None:
     """Add a run to what is learned; ``LearnedRow.after``, as an increment."""
     row.add[f"{LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
-    row.put |= {NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
+    row.put |= {NEWEST: iso(run.ended_at), "ttl": retention.ttl(run.ended_at, retention.LEARNED_LENGTHS)}
 
 
 def _notes_place(row: Update, run: Run, place: int | None) -> None:

@@ -20,7 +20,8 @@ from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_a
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Rows, Transactions, refused
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.guard import Report, understood, unreported
-from trainmaster.adapters.dynamodb.history_rows import HISTORY_SINCE, Retention, capacity_rows
+from trainmaster.adapters.dynamodb.history_rows import HISTORY_SINCE, capacity_rows
+from trainmaster.adapters.dynamodb.retention import DEFAULT_DAYS, Retention
 from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
@@ -33,8 +34,6 @@ _PK, _CURRENT = layout.POLICY_KEY
 SEAL_KEY_BYTES = 32
 MAX_CHANGES = 40
 """Most changes of capacities in the transaction that puts a policy in force; its other rows tell pools."""
-DEFAULT_RETENTION_DAYS = 90
-"""Default of the template's parameter ``RetentionDays``."""
 NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
 """The empty document, before a first policy is written."""
 
@@ -45,7 +44,7 @@ class DynamoPolicyStore:
         client: Any,
         *,
         table: str,
-        retention_days: int = DEFAULT_RETENTION_DAYS,
+        retention_days: int = DEFAULT_DAYS,
         report: Report = unreported,
     ) -> None:
         self._report = report

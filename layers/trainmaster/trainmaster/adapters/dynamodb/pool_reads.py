@@ -21,6 +21,7 @@ from trainmaster.adapters.dynamodb.pool_rows import (
     warm_row,
 )
 from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
+from trainmaster.adapters.dynamodb.warm_histories import MOST_KEYS, warm_history, warm_history_key
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.array_steps import array_parents, in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
@@ -35,6 +36,7 @@ from trainmaster.core.planning.candidates import short_lane
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
 
@@ -88,6 +90,7 @@ class PoolReads(QueueReads, ArrayReads):
             used=counters.used,
             warm=counters.warm,
             warm_pools=warm_pools,
+            warm_histories=self._warm_histories(pool.name, warm_pools),
             holds=counters.holds,
             waiting=candidates.waiting,
             arrays=self._arrays(pool.name, candidates, counters, now=now),
@@ -141,6 +144,13 @@ class PoolReads(QueueReads, ArrayReads):
 
     def _warm_pools(self, pool: str) -> tuple[WarmPool, ...]:
         return tuple(self._understood(self._rows.query(layout.warm_partition(pool)), warm_row))
+
+    def _warm_histories(self, pool: str, warm_pools: Iterable[WarmPool]) -> dict[str, WarmHistory]:
+        """Read the records of the keys that are kept warm; without one a pool is kept for waiting jobs."""
+        keys = sorted({warm_history_key(pool, warm.warm_key) for warm in warm_pools})
+        groups = (keys[first : first + MOST_KEYS] for first in range(0, len(keys), MOST_KEYS))
+        rows = chain.from_iterable(self._rows.several(group) for group in groups)
+        return dict(self._understood(rows, warm_history))
 
     # ---- who waits
 
@@ -209,6 +219,7 @@ class PoolReads(QueueReads, ArrayReads):
             teams=teams,
             warm=counters.warm,
             warm_pools=warm_pools,
+            warm_histories=self._warm_histories(pool, warm_pools),
             account_limits=counters.limits,
             role_starts=counters.roles,
             last_end=counters.last_ends,

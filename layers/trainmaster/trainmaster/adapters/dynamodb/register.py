@@ -1,7 +1,7 @@
 """Keep the register of unreadable rows, for ``GET /pools``, ``GET /repair`` and `doctor`."""
 
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
@@ -9,13 +9,12 @@ from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
+from trainmaster.adapters.dynamodb.retention import SET_ASIDE_ROWS, ttl
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.monitoring.metrics import SET_ASIDE, Sample
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside
 
-KEPT = timedelta(minutes=10)
-"""How long a row is listed after its last read: later it is repaired, gone, or far back in its queue."""
 MOST_NOTED = 25
 """Rows noted by one call of a function; the next call notes others."""
 
@@ -50,7 +49,7 @@ class DynamoRegister(GuardedReads):
     def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
         """Return the rows noted in the last minutes and those reported in this call, in order of key."""
         items = self._rows.query(layout.set_aside_key("")[0])
-        since = iso(now - KEPT)
+        since = iso(now - SET_ASIDE_ROWS)
         rows = self._understood((stored for stored in items if stored.get("seen_at", "") >= since), _row)
         by_key = {row.key: row for row in rows} | self._seen
         return tuple(by_key[key] for key in sorted(by_key))
@@ -62,12 +61,8 @@ class DynamoRegister(GuardedReads):
 
     def _note(self, row: SetAside, *, at: datetime) -> None:
         pk, sk = layout.set_aside_key(row.key[: layout.MAX_SORT_KEY])
-        item = {"pk": pk, "sk": sk, **encode(row), "seen_at": iso(at), "ttl": _ttl(at)}
+        item = {"pk": pk, "sk": sk, **encode(row), "seen_at": iso(at), "ttl": ttl(at, SET_ASIDE_ROWS)}
         self._rows.change("put_item", Item=to_attributes(item))
-
-
-def _ttl(at: datetime) -> int:
-    return int((at + KEPT).timestamp())
 
 
 def _row(item: Item) -> SetAside:

@@ -17,8 +17,9 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import note_role
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
-from trainmaster.adapters.dynamodb.history_rows import Retention, event_rows
+from trainmaster.adapters.dynamodb.history_rows import event_rows
 from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
+from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes

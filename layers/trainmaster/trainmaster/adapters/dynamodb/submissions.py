@@ -5,7 +5,7 @@ The limits of its team are conditions of the same transaction, so they cost no r
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
@@ -15,6 +15,7 @@ from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import counted_in, enters_lane
 from trainmaster.adapters.dynamodb.dependency_rows import of_new_conditions
 from trainmaster.adapters.dynamodb.history_rows import event_rows, submission_rows
+from trainmaster.adapters.dynamodb.retention import SUBMISSION_COUNTS, ttl
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
@@ -27,8 +28,6 @@ from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, Su
 from trainmaster.core.rules.violation import ViolationRecord
 
 MINUTE_MS = 60_000
-COUNTS_KEPT = timedelta(hours=1)
-"""How long a minute's count of submissions stays in the table."""
 
 _JOB, _ALIAS, _TEAM, _MINUTE = range(4)
 """Positions in the transaction of the rows whose conditions may fail."""
@@ -172,13 +171,9 @@ def _this_minute(job: Job, admission: Admission, writes: Writes) -> Operation:
 
 def of_minute(pool: str, team: str, writes: Writes, *, most: int, at: datetime) -> Operation:
     """Count one more submission, or change of a job, of the team in this minute."""
-    update = Update(add=Counter({"submissions": 1}), put={"ttl": ttl_of_count(at)})
+    update = Update(add=Counter({"submissions": 1}), put={"ttl": ttl(at, SUBMISSION_COUNTS)})
     update.conditions.append(("attribute_not_exists(#n) OR #n < :v", "submissions", most))
     return writes.update(layout.minute_key(pool, team, epoch_ms(at) // MINUTE_MS), update)
-
-
-def ttl_of_count(at: datetime) -> int:
-    return int((at + COUNTS_KEPT).timestamp())
 
 
 _FREE = "attribute_not_exists(pk)"

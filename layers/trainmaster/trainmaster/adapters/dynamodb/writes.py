@@ -12,13 +12,13 @@ from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import bill_warm, counted, enters_lane, warm_changed
 from trainmaster.adapters.dynamodb.history_rows import (
     HistoryRow,
-    Retention,
     event_rows,
     history_rows,
     wait_rows,
     warm_rows,
 )
 from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.history.journal import warm_pool_over

@@ -97,6 +97,15 @@ class TaskCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Numbering:
+    """The indices of an array as its tasks are informed of them, to split work among themselves."""
+
+    count: int
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
     """Many tasks of one request, as the table keeps them."""
 
@@ -130,6 +139,9 @@ class Array:
     """The whole of it was cancelled."""
     ended_at: datetime | None = None
     rerun_of: str | None = None
+    first_numbering: Numbering | None = None
+    """Numbering of the array whose tasks it runs again: they resume the part of the work that they had. None:
+    it is no rerun, or an earlier release made it."""
     folder: str | None = None
     """Folder that is put behind each task's checkpoint folder: of a rerun from the start."""
 
@@ -140,6 +152,11 @@ class Array:
     @property
     def entry_id(self) -> str:
         return self.template.spec.entry_id
+
+    @property
+    def numbering(self) -> Numbering:
+        own = Numbering(count=len(self.indices), lowest=self.indices[0], highest=self.indices[-1])
+        return self.first_numbering or own
 
     @property
     def is_ended(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the row of an array should say of its tasks, by the jobs that they became.
+"""Counts of an array by the jobs that its tasks became: its row should say the same.
 
 The row is kept by the changes of its tasks. A release that knows no arrays writes their jobs without the
 array's name and adds nothing to the row, so after it was rolled back to the two may differ.
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from trainmaster.core.arrays.array_model import Array, TaskJobs
-from trainmaster.core.arrays.tasks import task_entry_id, task_name
-from trainmaster.core.jobs.index_sets import TaskOf, bits_of, positions, ranges_text
+from trainmaster.core.arrays.tasks import task_entry_id, task_name, task_of
+from trainmaster.core.jobs.index_sets import bits_of, positions, ranges_text
 from trainmaster.core.jobs.model import Job, JobState
 
 
@@ -66,8 +66,7 @@ def _task(array: Array, position: int, job: Job | None) -> Job | None:
         return None
     if job.spec.array is not None:
         return job
-    task = TaskOf(name=array.name, index=index, position=position)
-    return replace(job, spec=replace(job.spec, array=task))
+    return replace(job, spec=replace(job.spec, array=task_of(array, position)))
 
 
 def counts_as_text(array: Array) -> Iterator[tuple[str, int | str]]:

@@ -60,6 +60,17 @@ def task_entry_id(array_entry: str, index: int) -> str:
     return array_entry[:-_INDEX_CHARACTERS] + digits
 
 
+def task_of(array: Array, position: int) -> TaskOf:
+    """Return what the job of a task keeps of its array."""
+    return TaskOf(
+        name=array.name,
+        index=array.indices[position],
+        position=position,
+        at_most=array.at_most,
+        stop_after=array.stop_after_failures,
+    )
+
+
 def task_job(array: Array, position: int) -> Job:
     """Return the job of a task as it enters the queue: with the array's turn, not one of its own."""
     template, index = array.template, array.indices[position]
@@ -70,7 +81,7 @@ def task_job(array: Array, position: int) -> Job:
         entry_id=task_entry_id(array.entry_id, index),
         checkpoint_uri=None if folder is None else _task_folder(folder, array, index),
         key_hash=None,
-        array=TaskOf(name=array.name, index=index, position=position),
+        array=task_of(array, position),
     )
     has_dependents = True if index in array.awaited else None
     return replace(template, spec=spec, ver=0, waiting=None, after=None, has_dependents=has_dependents)
@@ -88,7 +99,8 @@ def task_request(
         position: Which of its tasks.
     """
     index = array.indices[position]
-    facts = (array.name, index, len(array.indices), array.indices[0], array.indices[-1])
+    numbering = array.numbering
+    facts = (array.name, index, numbering.count, numbering.lowest, numbering.highest)
     variables = {f"{VARIABLE_PREFIX}{name}": str(fact) for name, fact in zip(VARIABLES, facts, strict=True)}
     request = {
         **without_array_tag(body),

@@ -80,6 +80,8 @@ class EndedAttempt:
     lost_to: Cause = Cause.FAILURES
     unknown: timedelta = timedelta()
     """Part of ``trained`` that may have been kept: the job saves checkpoints, and none was seen."""
+    startup_saved: timedelta = timedelta()
+    """Start-up that it did not need, as it took over a warm pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,8 @@ class UsageLine:
     """Cents by cause. Their sum is the known part of the cost, and equals ``cents`` unless that is None."""
     saved_cents: int = 0
     """Cents that the same instances would have cost more on demand, as far as prices are known."""
+    warm_saved_cents: int = 0
+    """Cents of start-up that warm pools saved its attempts; what they cost is in ``Cause.WARM_POOL``."""
 
     def __add__(self, other: "UsageLine") -> "UsageLine":
         """Add two lines, under the job name of the first; the cost is None if one of the two is."""
@@ -105,6 +109,7 @@ class UsageLine:
             cents=sum(by.values()) if known else None,
             by=by,
             saved_cents=self.saved_cents + other.saved_cents,
+            warm_saved_cents=self.warm_saved_cents + other.warm_saved_cents,
         )
 
 
@@ -120,14 +125,13 @@ def line_of(attempt: EndedAttempt) -> UsageLine:
         cents=cents,
         by={} if cents is None else _shares(cents, spent),
         saved_cents=_saved(attempt, up, cents),
+        warm_saved_cents=cost_cents(attempt.usd_per_hour, attempt.startup_saved) or 0,
     )
 
 
 def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
-    """Return the cents that spot saved: only a spot attempt is billed for less time than its instances ran.
-
-    Source: SageMaker developer guide, managed spot training: BillableTimeInSeconds and TrainingTimeInSeconds.
-    """
+    # Only a spot attempt is billed for less time than its instances ran. Source: SageMaker developer guide,
+    # managed spot training: BillableTimeInSeconds and TrainingTimeInSeconds.
     whole = cost_cents(attempt.usd_per_hour, up) if attempt.up is not None else None
     return 0 if whole is None or cents is None else max(whole - cents, 0)
 
@@ -202,17 +206,14 @@ def budget_cents(usd_per_month: Decimal) -> int:
 
 
 def admits(budget: int, account: MonthAccount, worst_case: int | None) -> bool:
-    """Tell whether a start is certain to stay within the month's budget, all in cents.
-
-    A start of unknown cost is refused: one type without a price would make every budget void.
-    """
+    """Tell whether a start is certain to stay within the month's budget, all in cents."""
+    # A start of unknown cost is refused: one type without a price would make every budget void.
     return worst_case is not None and account.spent + account.reserved + worst_case <= budget
 
 
 def warns(budget: int, before: MonthAccount, after: MonthAccount) -> bool:
     """Tell whether this change passes 80 % of the budget: once a month, as spending never falls."""
-    mark = budget * _WARN_PER_CENT
-    return before.spent * 100 < mark <= after.spent * 100
+    return before.spent * 100 < budget * _WARN_PER_CENT <= after.spent * 100
 
 
 def budget_reason(
@@ -269,11 +270,13 @@ def usage_view(
 
 
 def line_view(line: UsageLine) -> dict[str, Any]:
+    warm_saved = {"warm_saved_usd": _usd(line.warm_saved_cents)} if line.warm_saved_cents else {}
     return {
         "instance_hours": _hours(line.instance_seconds),
         "instance_seconds": line.instance_seconds,
         "usd": _usd(line.cents),
         "saved_usd": _usd(line.saved_cents),
+        **warm_saved,  # older clients do not know it
         "by": {cause.value: None if line.cents is None else _usd(line.by.get(cause, 0)) for cause in Cause},
     }
 

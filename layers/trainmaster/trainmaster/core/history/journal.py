@@ -112,6 +112,8 @@ def final_job(job: Job) -> FinalJob:
         ),
         end=job.reason.code if job.reason else None,
         array=spec.array.name if spec.array else None,
+        array_at_most=spec.array.at_most if spec.array else None,
+        array_stop_after=spec.array.stop_after if spec.array else None,
     )
 
 
@@ -154,6 +156,7 @@ def warm_pool_over(
         until=max(since, until),
         reused_by=reused_by.name if reused_by else None,
         reused_by_team=reused_by.spec.team if reused_by else None,
+        because=warm.because,
     )
 
 

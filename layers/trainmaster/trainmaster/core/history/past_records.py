@@ -110,6 +110,10 @@ class FinalJob:
     end: Code | None = None
     array: str | None = None
     """Name of the array that it is a task of; None if it is none, or an earlier release made the record."""
+    array_at_most: int | None = None
+    """The array's throttle when the task became a job; None if it had none, or it is not known."""
+    array_stop_after: int | None = None
+    """Equal failures after which the array is held; None if it is none's task, or it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,8 @@ class PastWarmPool:
     reused_by: str | None = None
     """The job that was claimed with it; None if it expired or was given up."""
     reused_by_team: str | None = None
+    because: str | None = None
+    """Why it was given up; None if it was not, or an earlier release made the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ class Claim:
     reuses: str | None = None
     """Training job whose warm pool it was claimed with; None without one, or once SageMaker has reported
     its use."""
+    cold_startup: timedelta | None = None
+    """Usual start-up without the warm pool that it was claimed with; None: without one, or not known."""
     usd_per_hour: Decimal | None = None
     """USD per hour for all its instances, as priced at the claim; None where the price is unknown."""
     reserved_cents: int = 0
@@ -157,6 +159,8 @@ class Bill:
     """The same cents by what they were spent on."""
     saved_cents: int = 0
     """Cents that the same instances would have cost more on demand."""
+    warm_saved_cents: int | None = None
+    """Cents that a usual start-up without its warm pool would have cost more; None: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ MOST_RANGES = 200
 """Ranges that a text for people names at most; the others are counted."""
 
 _PART = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})(?::(?P<step>[0-9]{1,9}))?)?")
-_THROTTLE = re.compile(r"(?P<indices>[^%@]*)(?:[%@](?P<at_most>[0-9]{1,9}))?")
+_THROTTLE = re.compile(r"(?P<indices>[^%@]*)(?:[%@]\s*(?P<at_most>[0-9]{1,9}))?")
 _SEVEN_BITS, _MORE_FOLLOWS = 0x7F, 0x80
 _BETWEEN = re.compile(r"\s*,\s*|\s+")
 
@@ -39,9 +39,11 @@ def read_indices(text: str) -> WrittenIndices:
     """Read ``0-63%8``, ``1-7:2``, ``1,3,5`` or, as tags allow, ``1 3 5@8``. Raises BadIndexSetError."""
     match = _THROTTLE.fullmatch(text.strip())
     if match is None:
-        raise BadIndexSetError(
-            f"{quoted(text)} has more than one throttle", "write one throttle at the end, e.g. 0-63%8"
-        )
+        several = len(re.findall("[%@]", text)) > 1
+        what = "more than one throttle" if several else "a throttle that is not a number"
+        raise BadIndexSetError(f"{quoted(text)} has {what}", "write one throttle at the end, e.g. 0-63%8")
+    if not match["indices"].strip():
+        raise BadIndexSetError("names no index")
     parts = _BETWEEN.split(match["indices"].strip())
     indices: dict[int, None] = {}
     for part in parts:
@@ -56,6 +58,8 @@ def read_indices(text: str) -> WrittenIndices:
 
 
 def _range_of(part: str) -> range:
+    if not part:
+        raise BadIndexSetError("has a comma with no index beside it")
     match = _PART.fullmatch(part)
     if match is None:
         raise BadIndexSetError(f"has {quoted(part)}, which is no index and no range")
@@ -173,6 +177,10 @@ class TaskOf:
     index: int
     position: int
     """Number of the array's indices that are lower: the task's bit in the array's row."""
+    at_most: int | None = None
+    """The array's throttle when the task became a job; None: it had none, or an earlier release made it."""
+    stop_after: int | None = None
+    """``stop_after_failures`` of the array; None: an earlier release made the job."""
 
     @property
     def facts(self) -> dict[str, str | int]:

@@ -1,4 +1,4 @@
-"""The model of a job: its states, the legal steps between them, its attempts.
+"""The model of a job: what was submitted, its attempts, and what became of it. ``states`` has its states.
 
 A *job* is what the user submitted; an *attempt* is one SageMaker training job made for it.
 """
@@ -6,8 +6,6 @@ A *job* is what the user submitted; an *attempt* is one SageMaker training job m
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
@@ -16,50 +14,21 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
+from trainmaster.core.jobs.states import FINAL, LIVE, TRANSITIONS, WAITING, IllegalTransitionError, JobState
 
-
-class JobState(StrEnum):
-    PENDING = "pending"
-    HELD = "held"
-    STARTING = "starting"
-    RUNNING = "running"
-    PREEMPTING = "preempting"
-    PREEMPTED = "preempted"
-    STOPPING = "stopping"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-_S = JobState
-
-TRANSITIONS: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
-    {
-        _S.PENDING: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
-        _S.HELD: frozenset({_S.PENDING, _S.PREEMPTED, _S.STOPPED, _S.FAILED}),
-        _S.STARTING: frozenset(
-            {_S.RUNNING, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
-        ),
-        _S.RUNNING: frozenset(
-            {_S.PREEMPTING, _S.STOPPING, _S.PENDING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
-        ),
-        _S.PREEMPTING: frozenset(
-            {_S.PREEMPTED, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
-        ),
-        _S.PREEMPTED: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
-        _S.STOPPING: frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED}),
-        _S.COMPLETED: frozenset(),
-        _S.FAILED: frozenset(),
-        _S.STOPPED: frozenset(),
-    },
+__all__ = (
+    "FINAL",
+    "LIVE",
+    "WAITING",
+    "Comebacks",
+    "Job",
+    "JobSpec",
+    "JobState",
+    "NotLiveError",
+    "Spent",
+    "SpotRecord",
+    "epoch_ms",
 )
-
-WAITING = frozenset({_S.PENDING, _S.PREEMPTED})
-"""States of jobs that wait in the queue for their turn."""
-LIVE = frozenset({_S.STARTING, _S.RUNNING, _S.PREEMPTING, _S.STOPPING})
-"""States of jobs that hold instances."""
-FINAL = frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED})
-"""States that are never left."""
 
 
 def epoch_ms(instant: datetime) -> int:
@@ -69,10 +38,6 @@ def epoch_ms(instant: datetime) -> int:
 
 class NotLiveError(ValueError):
     """A step that needs a live attempt was tried on a job without one: a bug of ours."""
-
-
-class IllegalTransitionError(ValueError):
-    """A step was tried that TRANSITIONS does not have: a bug of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

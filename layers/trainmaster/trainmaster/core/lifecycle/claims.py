@@ -45,6 +45,7 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
             at=at,
             lease_until=at + LEASE,
             reuses=start.reuses.training_job_name if start.reuses else None,
+            cold_startup=start.cold_startup,
             usd_per_hour=charge.usd_per_hour if charge else None,
             reserved_cents=charge.cents if charge else 0,
             month=charge.month if charge else month_of(at),

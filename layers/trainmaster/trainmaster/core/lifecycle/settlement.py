@@ -25,6 +25,7 @@ from trainmaster.core.lifecycle.decision import End
 from trainmaster.core.lifecycle.repeated_stops import startups_lost, stopped_for, training_lost
 from trainmaster.core.lifecycle.retries import Retry
 from trainmaster.core.lifecycle.unserved_attempts import after_end
+from trainmaster.core.lifecycle.warm_lessons import startup_saved
 from trainmaster.core.planning.order import score_after
 from trainmaster.core.planning.snapshot import WarmPool
 
@@ -151,11 +152,9 @@ def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
 
 
 def _unknown(job: Job, end: End, unsaved: timedelta) -> timedelta:
-    """Return training of a stopped job that saves checkpoints of which none was seen.
-
-    A job that is stopped for good leaves what it has in its output, too; but whether that is of use is as
-    unknown. Completed work is never unknown, and failed work is lost.
-    """
+    """Return training of a stopped job that saves checkpoints of which none was seen."""
+    # A job that is stopped for good leaves what it has in its output, too; but whether that is of use is as
+    # unknown. Completed work is never unknown, and failed work is lost.
     is_kept_or_lost = end.becomes in (JobState.COMPLETED, JobState.FAILED)
     return timedelta() if is_kept_or_lost or not _saves_unseen(job) else unsaved
 
@@ -216,21 +215,24 @@ def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, re
             claimed_at=attempt.claim.at,
             ended_at=times.ended_at,
             trained=times.trained,
-            up=_up(attempt, seen),
+            # Only of spot: elsewhere the billed time is the time that its instances were up.
+            up=seen.up if seen and attempt.capacity_type is CapacityType.SPOT else None,
             billable=seen.billable if seen else None,
             idle=times.idle,
             lost=times.lost,
             lost_to=lost_to(reason.code),
             unknown=times.unknown,
+            startup_saved=startup_saved(attempt),
         ),
     )
     by = {cause.value: cents for cause, cents in line.by.items() if cents}
-    return Bill(instance_seconds=line.instance_seconds, cents=line.cents, by=by, saved_cents=line.saved_cents)
-
-
-def _up(attempt: Attempt, seen: Observation | None) -> timedelta | None:
-    """Return the time its instances were up, of a spot attempt; billed time does not tell it there."""
-    return seen.up if seen and attempt.capacity_type is CapacityType.SPOT else None
+    return Bill(
+        instance_seconds=line.instance_seconds,
+        cents=line.cents,
+        by=by,
+        saved_cents=line.saved_cents,
+        warm_saved_cents=line.warm_saved_cents or None,
+    )
 
 
 def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:

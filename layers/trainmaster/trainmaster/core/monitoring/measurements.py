@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.monitoring.alarm_reactions import is_watched
 from trainmaster.core.monitoring.alarms import METRIC, wanted_of
-from trainmaster.core.monitoring.reactions import is_watched
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy.governance import Watch
 

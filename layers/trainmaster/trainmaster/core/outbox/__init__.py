@@ -1,8 +1,12 @@
 """Notices: the one place that decides which team is notified of what, and in which words."""
 
 from trainmaster.core.outbox.derive import messages_of
-from trainmaster.core.outbox.texts.array_notices import array_ended_notice, array_held_notice, held_text
-from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
+from trainmaster.core.outbox.texts.arrays_and_dependents import (
+    array_ended_notice,
+    array_held_notice,
+    dependents_ended_notice,
+    held_text,
+)
 from trainmaster.core.outbox.texts.platform import (
     checkpoints_unreadable_notice,
     plan_unreadable_notice,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -39,6 +39,8 @@ class Start:
     """Exact instances that must be warm at that instant; else ``capacity`` was computed wrongly."""
     reuses: WarmPool | None = None
     """The warm pool that it is to land in."""
+    cold_startup: timedelta | None = None
+    """Usual start-up of its warm key without a warm pool, if it is to land in one; None: not known."""
     ends_hold: bool = False
     """Whether capacity was held for the job; the claim uses it up."""
     charge: Charge | None = None

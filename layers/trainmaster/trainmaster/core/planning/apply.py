@@ -138,9 +138,10 @@ def _changes(action: Action) -> Changes:
             return _preempted(action)
         case KeepWarm(warm_pool=kept, until=until):
             return Changes(afterwards=(WarmPoolExtended(warm_pool=kept, until=until),))
-        case ReleaseWarm(warm_pool=given_up):
-            gone = WarmPoolGone(warm_pool=replace(given_up, releasing=True))
-            return Changes(written=(WarmPoolGivenUp(warm_pool=given_up),), afterwards=(gone,))
+        case ReleaseWarm(warm_pool=given_up, because=because):
+            gone = WarmPoolGone(warm_pool=replace(given_up, releasing=True, because=because))
+            release = WarmPoolGivenUp(warm_pool=given_up, because=because)
+            return Changes(written=(release,), afterwards=(gone,))
         case SettleWarm(warm_pool=overdue):
             return Changes(afterwards=(WarmPoolGone(warm_pool=overdue),))
         case ExpandArray() | DropTasks() | HoldArray() | EndArray() | TrimArray():

@@ -114,6 +114,7 @@ class WarmPoolGivenUp:
     """SageMaker is asked to give the warm pool up; it still counts, and no job may reuse it."""
 
     warm_pool: WarmPool
+    because: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

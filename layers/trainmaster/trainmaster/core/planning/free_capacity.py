@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from trainmaster.core.jobs.attempts import Reason
@@ -197,11 +197,16 @@ class FreeCapacity:
             most_used={capacity: room.get(capacity, 0) for capacity in shape.vector},
             warm={capacity: now_warm.get(capacity, 0) for capacity in shape.vector},
             reuses=warm,
+            cold_startup=self._cold_startup(warm),
             ends_hold=hold is not None,
             charge=charge,
             probes=probed,
             backfills=backfills,
         )
+
+    def _cold_startup(self, warm: WarmPool | None) -> timedelta | None:
+        history = None if warm is None else self.snapshot.warm_histories.get(warm.warm_key)
+        return None if history is None else history.cold_startup
 
     def _count(self, shape: Shape, warm: WarmPool | None, hold: PreemptionReservation | None) -> None:
         take(self.used, shape.vector, times=-1)

@@ -106,6 +106,7 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetim
         released=frozenset(walk.capacity.released),
         wanted=keys_wanted(waits),
         limited=frozenset(snapshot.account_limits),
+        histories=snapshot.warm_histories,
         now=now,
     )
     return upkeep.actions(snapshot.warm_pools)

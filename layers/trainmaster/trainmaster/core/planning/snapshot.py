@@ -20,6 +20,7 @@ from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
@@ -188,8 +189,8 @@ class WarmPool:
     """When SageMaker gives it up by itself."""
     releasing: bool = False
     """Whether SageMaker was asked to give it up; it counts until DescribeTrainingJob returns Terminated."""
-    job: str | None = None
-    """Job whose attempt left it, and pays for it."""
+    because: str | None = None  # the cause of that, in words
+    job: str | None = None  # whose attempt left it, and pays for it
     month: str | None = None  # of that attempt's claim, ``YYYY-MM``
     usd_per_hour: Decimal | None = None
     """USD per hour for all its instances; None where the price is unknown."""
@@ -223,8 +224,7 @@ class BudgetState:
     account: MonthAccount
     limit_cents: int
     at_limit: AtLimit
-    warned: bool = False
-    """Whether the team was notified that most of it is spent."""
+    warned: bool = False  # whether the team was notified that most of it is spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,13 +251,13 @@ class Snapshot:
     paused: bool = False
     policy_version: int | None = None
     """Version of the policy that the pool has: claims decided on another one fail. None: it has none yet."""
-    goes_on_until: datetime | None = None
-    """End of the chain of passes that is at the pool; see ``chains``."""
+    goes_on_until: datetime | None = None  # end of the chain of passes that is at the pool; see ``chains``
     recount: Reason | None = None
     """Reason why nothing starts, as the instances in use are unknown; None: they are known."""
     used: Vector = field(default_factory=dict)
     warm: Vector = field(default_factory=dict)  # instances of warm pools, by the counters
     warm_pools: tuple[WarmPool, ...] = ()
+    warm_histories: Mapping[str, WarmHistory] = field(default_factory=dict)  # of the keys that have one
     holds: tuple[PreemptionReservation, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     due: tuple[WaitingJob, ...] = ()

@@ -23,6 +23,11 @@ class _Change:
     hint: str
 
 
+def _kept_for(pool: PoolPolicy) -> timedelta | None:
+    """Return how long the pool keeps instances that nobody waits for; None: by worth, or it keeps none."""
+    return pool.warm_pool.retain if pool.warm_pool.keep_alive else None
+
+
 def _has_price(pool: PoolPolicy) -> bool:
     return pool.preemption.enabled and pool.preemption.cost.enabled
 
@@ -61,11 +66,18 @@ _CHANGES = (
     ),
     _Change(
         field="warm_pool.retain",
-        is_felt=lambda now, then: (
-            then.warm_pool.keep_alive > timedelta() and now.warm_pool.retain != then.warm_pool.retain
-        ),
-        becomes="idle instances are kept for a while although no waiting job can use them",
+        is_felt=lambda now, then: _kept_for(then) == timedelta() and now.warm_pool.retain is None,
+        becomes="idle instances are kept although no waiting job can use them, as long as that is likely to "
+        "pay",
         hint="write warm_pool: {retain: 0s} to keep them for waiting jobs alone",
+    ),
+    _Change(
+        field="warm_pool.retain",
+        is_felt=lambda now, then: (
+            (_kept_for(then) or timedelta()) > timedelta() and now.warm_pool.retain is None
+        ),
+        becomes="idle instances that no waiting job can use are kept only as long as that is likely to pay",
+        hint="write warm_pool: {retain: 10m} to keep them for 10 minutes as before",
     ),
 )
 

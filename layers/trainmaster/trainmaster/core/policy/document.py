@@ -58,8 +58,9 @@ GUARDED_DEFAULTS = 2
 WATCHED_DEFAULTS = 4
 """First defaults that give the GPUs of running jobs idle alarms (ADR 81); a put warns of it
 (``api.policy_warnings``)."""
-DEFAULTS = 5
-"""Today's defaults. Since 5 the wait for the price of a preemption has a bound (ADR 91)."""
+# From 5 on the wait for the price of a preemption has a bound (ADR 91).
+DEFAULTS = 6
+"""Today's defaults. Since 6 instances that no waiting job can use are kept by their worth (ADR 100)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))

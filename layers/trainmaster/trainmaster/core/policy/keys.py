@@ -88,11 +88,11 @@ def key_or_off(
         kind: Reader of a written value.
         default: The value, as an author would write it, where nothing is written.
         says: One line of Markdown for the reference.
-        earlier: Earlier defaults, as in ``Key.earlier``; ``OFF`` where there was none.
-        off: Values that an author writes for none. YAML 1.1 reads a bare ``off`` as false.
+        earlier: Earlier defaults, as in ``Key.earlier``; one of ``off`` where there was none.
+        off: Words that an author writes for none. YAML 1.1 reads a bare ``off`` as false.
     """
     declared = Key(kind=kind, default=default, says=says, off=off, earlier=earlier or {})
-    return _field(_default(kind, default), declared)
+    return _field(None if _is_off(default, declared) else _default(kind, default), declared)
 
 
 def optional(kind: Kind[T], says: str, *, example: str | None = None) -> T | None:
@@ -213,7 +213,7 @@ def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Lo
     raw, place = written.get(name), at.below(name)
     if _is_off(raw, declared):
         return {field_name: None}
-    if declared.off and raw in (True, "on"):  # YAML 1.1 reads a bare `on` as true
+    if OFF in declared.off and raw in (True, "on"):  # YAML 1.1 reads a bare `on` as true
         place.refuse("cannot be switched on: it is on where it is not written", "remove it, or write keys")
         return {}
     if raw is None and declared.is_needed and at.is_sound(name):

@@ -1,4 +1,4 @@
-"""What a pool keeps ready after a job, and the limits that hold for each of its teams."""
+"""Sections of a pool: its warm instances, and the limits that hold for each of its teams."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
 from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
 from trainmaster.core.policy.findings import Location
-from trainmaster.core.policy.keys import Section, key
+from trainmaster.core.policy.keys import Section, key, key_or_off
 from trainmaster.core.policy.kinds import Duration, Whole, duration_text
 
 # KeepAlivePeriodInSeconds is at most 21600: SageMaker API reference, ResourceConfig.
@@ -14,7 +14,9 @@ _KEEP_ALIVE = Duration(most=timedelta(hours=6))
 # One warm pool lives so long at most: SageMaker developer guide, "SageMaker AI Managed Warm Pools".
 _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
 _USUAL_IDLE = timedelta(minutes=10)
-"""Default of ``keep_alive`` and ``retain``."""
+"""Default of ``keep_alive``, and earlier of ``retain``."""
+_WORTH = "worth"
+"""Word for the default of ``retain``: ``planning.warm_worth`` decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +29,13 @@ class WarmPool(Section):
         "How long SageMaker keeps the instances of an ended on-demand job ready; `0s`: not at all.",
         earlier={2: "0s"},
     )
-    retain: timedelta = key(
+    retain: timedelta | None = key_or_off(
         _WARM_POOL_LIFE,
-        "10m",
-        "Idle instances are kept this long although no waiting job can use them; at most `max_idle`.",
-        earlier={2: "0s"},
+        _WORTH,
+        "How long idle instances are kept although no waiting job can use them, up to `max_idle`. `worth`: "
+        "as long as the start-up that they are likely to save exceeds what they cost. Or a duration.",
+        earlier={2: "0s", 5: "10m"},
+        off=(_WORTH,),
     )
     max_idle: timedelta = key(
         _WARM_POOL_LIFE,
@@ -43,13 +47,13 @@ class WarmPool(Section):
         if not at.is_sound("keep_alive", "retain", "max_idle"):
             return
         most = duration_text(self.max_idle)
-        if self.retain > self.max_idle and self.retain != _USUAL_IDLE:
+        if self.retain is not None and self.retain > self.max_idle and self.retain != _USUAL_IDLE:
             message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
             at.below("retain").refuse(message, "lower it or raise max_idle")
         if self.keep_alive > self.max_idle and self.keep_alive != _USUAL_IDLE:
             message = f"is longer than max_idle: after {most} idle instances are released anyway"
             at.below("keep_alive").warn(message, "lower it or raise max_idle")
-        if self.retain not in {timedelta(), _USUAL_IDLE} and not self.keep_alive:
+        if self.retain not in {None, timedelta(), _USUAL_IDLE} and not self.keep_alive:
             message = "has no effect: without keep_alive there are no warm pools"
             at.below("retain").warn(message, "write a keep_alive, e.g. 10m")
 

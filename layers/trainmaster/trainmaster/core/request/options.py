@@ -42,6 +42,7 @@ _ALTERNATIVE = re.compile(
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
 _CONDITION_HINT = "write [TYPE:]JOB with one space between two, e.g. afterok:prepare afterany:clean-up"
 
+_SLURM_TASK = re.compile(r"(?P<array>[a-zA-Z0-9-]+)_(?P<index>[0-9]+)$")
 _OUR_PREFIX = re.compile(r"^trainmaster[\s:./_-]*")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
@@ -188,7 +189,7 @@ def _condition(text: str) -> WantedCondition:
     written, colon, job = text.rpartition(":")
     kind = ConditionKind.AFTER_OK if not colon else _condition_kind(written)
     if _JOB_NAME.fullmatch(job) is None:
-        raise BadOptionError(f"has {quoted(text)}, which names no job", _CONDITION_HINT)
+        raise BadOptionError(f"has {quoted(text)}, which names no job", _hint_for(text))
     return WantedCondition(kind=kind, job=job)
 
 
@@ -199,9 +200,17 @@ def _condition_kind(written: str) -> ConditionKind:
         near = get_close_matches(written.lower(), list(ConditionKind), n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(ConditionKind)
-        raise BadOptionError(
-            f"has {quoted(written)}, which is not a type of condition", f"{meant}use one of {known}"
-        ) from error
+        several = written.partition(":")[0] in set(ConditionKind) and ":" in written
+        hint = _hint_for(written) if several or "," in written else f"{meant}use one of {known}"
+        raise BadOptionError(f"has {quoted(written)}, which is not a type of condition", hint) from error
+
+
+def _hint_for(text: str) -> str:
+    """Say how Slurm's lists and task names are written here."""
+    task = _SLURM_TASK.search(text)
+    if task is not None:
+        return f"write task {task['index']} of an array as {task['array']}-{task['index']}"
+    return _CONDITION_HINT
 
 
 def _after_failed(text: str) -> bool:

@@ -7,7 +7,7 @@ from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.policy.governance import Watch
 from trainmaster.services.scheduler.context import PassContext
@@ -24,9 +24,9 @@ def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
     except (AlarmQuotaError, AlarmRefusedError) as error:
         code = ReasonCode.ALARM_QUOTA if isinstance(error, AlarmQuotaError) else ReasonCode.ALARM_REFUSED
         message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
-        after = reactions.refused(job, Reason(code=code, message=message), now=context.clock())
+        after = alarm_reactions.refused(job, Reason(code=code, message=message), now=context.clock())
     else:
-        after = reactions.monitored(job, wanted)
+        after = alarm_reactions.monitored(job, wanted)
     context.store.commit([Change(before=job, after=after)], at=context.clock())
 
 

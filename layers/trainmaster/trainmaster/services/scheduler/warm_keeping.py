@@ -19,8 +19,8 @@ def change_warm_pool(change: WarmPoolChange, context: PassContext) -> None:
     match change:
         case WarmPoolExtended(warm_pool=warm_pool, until=until):
             keep(warm_pool, until, context)
-        case WarmPoolGivenUp(warm_pool=warm_pool):
-            give_up(warm_pool, context)
+        case WarmPoolGivenUp(warm_pool=warm_pool, because=because):
+            give_up(warm_pool, because, context)
         case WarmPoolGone(warm_pool=warm_pool):
             settle(warm_pool, context)
         case _:
@@ -37,9 +37,9 @@ def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
         settle(warm_pool, context)
 
 
-def give_up(warm_pool: WarmPool, context: PassContext) -> None:
+def give_up(warm_pool: WarmPool, because: str, context: PassContext) -> None:
     """Ask SageMaker to give the pool up; its instances count until SageMaker confirms that it is gone."""
-    releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True)
+    releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True, because=because)
     if releasing != warm_pool:
         context.store.change_warm(context.pool, warm_pool, releasing, at=context.clock())
     context.training.keep_alive(warm_pool.training_job_name, timedelta())

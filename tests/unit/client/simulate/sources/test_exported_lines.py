@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trainmaster.core.arrays.tasks import array_entry_id, task_entry_id
+from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.policy import UNMANAGED
 from trainmaster_client.errors import InvalidArgumentError, MalformedHistoryError
-from trainmaster_client.simulate.engine.past_jobs import Break, History, PastJob
+from trainmaster_client.simulate.engine.past_jobs import AfterEnd, Break, History, PastArray, PastJob
 from trainmaster_client.simulate.sources import history_from_file
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -330,6 +332,37 @@ def test_conditions_are_kept_by_submission_and_those_on_unknown_jobs_count_as_me
     (met,) = [text for text in was.not_known if "taken as ended in time" in text]
     assert was.jobs[-1].withdrawn_after is None
     assert met.startswith("1 job waited for jobs that are not in this history")
+
+
+def task(index: int, **more: Any) -> dict[str, Any]:
+    entry_id = task_entry_id(array_entry_id(f"{7:026d}"), index)
+    throttle = {"array": "s", "array_at_most": 2, "array_stop_after": 0} | more
+    return line(f"s-{index}", attempt(0, 4, 34, "completed"), entry_id=entry_id, **throttle)
+
+
+def test_tasks_of_an_array_are_one_submission_in_the_order_of_their_indices(tmp_path: Path) -> None:
+    key = array_entry_id(f"{7:026d}")
+    child = line("after-all", entry_id="c", submitted_at=at(1), after=[condition(key)], end=None)
+    done = attempt(0, 4, 34, "completed")
+    others = [line(name, done) for name in ("r", "t")]
+    was = history(tmp_path, *(task(index) for index in (10, 2, 0, 1)), child, *others)
+    names = [job.name for job in was.jobs]
+    assert names == ["r", "s-0", "s-1", "s-2", "s-10", "t", "after-all"]
+    arrays = {job.array for job in was.jobs if job.name.startswith("s-")}
+    assert arrays == {PastArray(key=key, at_most=2, stop_after_failures=0)}
+    assert was.jobs[-1].after == (AfterEnd(kind=ConditionKind.AFTER_OK, job=key),)
+
+
+def test_a_throttle_that_an_earlier_release_did_not_record_is_said_to_be_missing(tmp_path: Path) -> None:
+    was = history(tmp_path, task(0, array_at_most=None, array_stop_after=None))
+    assert was.jobs[0].array == PastArray(key=array_entry_id(f"{7:026d}"))
+    assert any(text.startswith("The throttles of the arrays") for text in was.not_known)
+
+
+@pytest.mark.parametrize("wrong", [{"array_at_most": 0}, {"array_stop_after": -1}, {"array": 3}])
+def test_a_throttle_that_is_none_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(MalformedHistoryError, match=next(iter(wrong))):
+        history(tmp_path, task(0, **wrong))
 
 
 def condition(entry_id: str, when: str = "afterok") -> dict[str, Any]:

@@ -1,6 +1,6 @@
 import pytest
 
-from training.preemptible.checkpoint.schedule import Retention, SaveTimer, kept, next_interval, seconds_needed
+from training.preemptible.checkpoint.schedule import SaveTimer, next_interval, seconds_needed
 
 
 def test_the_measured_time_and_half_as_much_and_five_seconds() -> None:
@@ -28,22 +28,3 @@ def test_a_save_is_due_an_interval_after_the_one_before() -> None:
     assert [timer.due(now) for now in (1059.9, 1060.0)] == [False, True]
     timer.saved(1070.0, stall_seconds=10.0)
     assert [timer.due(now) for now in (1130.0, 1269.9, 1270.0)] == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    ("steps", "keep", "expected"),
-    [
-        pytest.param([5, 10, 15], Retention(), {10, 15}, id="two, when nothing else is asked for"),
-        pytest.param([5], Retention(newest=3), {5}, id="fewer than may stay"),
-        pytest.param([10, 15, 20, 25], Retention(newest=1, every=10), {10, 20, 25}, id="every tenth too"),
-        pytest.param([], Retention(), set(), id="none"),
-    ],
-)
-def test_what_is_kept(steps: list[int], keep: Retention, expected: set[int]) -> None:
-    assert kept(steps, keep) == expected
-
-
-@pytest.mark.parametrize("values", [{"newest": 0}, {"every": -1}])
-def test_keeping_none_is_refused(values: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="keep at least one"):
-        Retention(**values)

@@ -7,7 +7,7 @@ import pytest
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
 from trainmaster.core.policy.governance import Governing, Idle, Reaction, Utilization, Watch
 
@@ -34,7 +34,7 @@ NO_DATA = AlarmReading(state=AlarmState.INSUFFICIENT_DATA, since=EARLIER)
 def heard(
     job: Job, reading: AlarmReading | None, watch: Watch = WATCH, kind: AlarmKind = AlarmKind.IDLE
 ) -> Attempt:
-    after = reactions.heard(job, kind, reading, watch, now=NOON)
+    after = alarm_reactions.heard(job, kind, reading, watch, now=NOON)
     assert after.live is not None
     return after.live
 
@@ -50,7 +50,7 @@ def test_an_alarm_warns_and_says_when_the_stop_is_due() -> None:
 
 def test_the_same_alarm_read_again_puts_nothing_off() -> None:
     warned = trains(idle_since=EARLIER, stop_due=NOON + minutes(3))
-    assert reactions.heard(warned, AlarmKind.IDLE, alarm(), WATCH, now=NOON) == warned
+    assert alarm_reactions.heard(warned, AlarmKind.IDLE, alarm(), WATCH, now=NOON) == warned
 
 
 def test_ok_clears_both() -> None:
@@ -66,7 +66,7 @@ def test_an_alarm_that_went_off_anew_warns_anew() -> None:
 
 def test_no_data_leaves_what_was_known() -> None:
     for job in (trains(), trains(idle_since=EARLIER, stop_due=DUE)):
-        assert reactions.heard(job, AlarmKind.IDLE, NO_DATA, WATCH, now=NOON) == job
+        assert alarm_reactions.heard(job, AlarmKind.IDLE, NO_DATA, WATCH, now=NOON) == job
 
 
 def test_an_alarm_that_is_gone_takes_back_what_it_said() -> None:
@@ -114,7 +114,7 @@ def test_an_underused_job_is_marked_and_unmarked_and_nothing_more() -> None:
 )
 def test_gpus_of_a_job_that_does_not_train_are_nobodys_business(job: Job) -> None:
     for kind in AlarmKind:
-        assert reactions.heard(job, kind, alarm(), WATCH, now=NOON) == job
+        assert alarm_reactions.heard(job, kind, alarm(), WATCH, now=NOON) == job
 
 
 # ---- the stop
@@ -128,7 +128,7 @@ def stopped(
     job: Job, reading: AlarmReading | None, watch: Watch = WATCH, kind: AlarmKind = AlarmKind.IDLE
 ) -> tuple[str, str] | None:
     governing = Governing(idle=watch.idle, utilization=watch.utilization)
-    after = reactions.stop_for(job, kind, reading, governing, now=NOON)
+    after = alarm_reactions.stop_for(job, kind, reading, governing, now=NOON)
     assert after is None or after.reason is not None
     return None if after is None or after.reason is None else (after.state.value, after.reason.code)
 
@@ -202,17 +202,17 @@ def test_nobody_else_is(job: Job, reading: AlarmReading | None) -> None:
 
 def test_what_is_known_of_its_alarms_is_kept_with_the_attempt() -> None:
     why = Reason(code=ReasonCode.ALARM_QUOTA, message="CloudWatch takes no more")
-    refused = reactions.refused(trains(guarded="old"), why, now=NOON)
+    refused = alarm_reactions.refused(trains(guarded="old"), why, now=NOON)
     assert refused.live is not None
     kept = (refused.live.watch.monitored, refused.live.unmonitored, refused.live.watch.monitor_again_at)
     assert kept == (None, why, NOON + minutes(15))
-    made = reactions.monitored(refused, Wanted(hosts=1, gpus=1, digest="new"))
+    made = alarm_reactions.monitored(refused, Wanted(hosts=1, gpus=1, digest="new"))
     assert made.live is not None
     assert (made.live.watch.monitored, made.live.unmonitored, made.live.watch.monitor_again_at) == (
         "new",
         None,
         None,
     )
-    lost = reactions.alarms_lost(made)
+    lost = alarm_reactions.alarms_lost(made)
     assert lost.live is not None
     assert lost.live.watch.monitored is None
