@@ -89,7 +89,7 @@ class PoolPolicy(Section):
     ahead: tuple[CapacityFrom, ...] = ()
     """Changes of the capacity by the calendar that are to come, in order; weeks, not for ever."""
     seen_plans: Mapping[str, PlanSeen] = field(default_factory=dict)
-    """What SageMaker has told of the plans, by ARN."""
+    """The plans as SageMaker described them, by ARN."""
     plan_counts: Mapping[Capacity, PlanCount] = field(default_factory=dict)
     """Instances of the plans at an instant."""
     plans_ahead: tuple[PlanChange, ...] = ()
