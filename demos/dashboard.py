@@ -22,7 +22,7 @@ from demos.stage.two_teams import World, WorldJob, running_world
 
 SIZES = (50, 2000)
 """Waiting jobs, with which the seconds to the first row are noted."""
-WIDTHS = (400, 1280, 3840)
+WIDTHS = (400, 1280, 1920, 3840)
 MOST_SECONDS_AFTER_THE_ANSWER = 1.0
 """Most seconds between the API's first answer and the first row; the API's own time is the twin's."""
 _SUBMITTERS = 4

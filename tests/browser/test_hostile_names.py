@@ -1,6 +1,7 @@
 """Markup, escapes and control characters in whatever the API says are text on every page."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -40,10 +41,13 @@ FREE = frozenset(
             "model_name",
             "key",
         ),
+        *("shown", "short", "help", "place", "searched"),
         *("message", "detail", "what", "why", "todo", "undo", "hint", "label", "advice", "evidence", "value"),
     }
 )
 """Members of answers that hold what people wrote."""
+LOCAL = re.compile(r"/ui/data/(queue|jobs/)")
+"""What the dashboard's own process makes of the API's answers: rows, waits, curves, logs."""
 
 
 @pytest.mark.parametrize("hostile", CORPUS, ids=[f"corpus-{number}" for number in range(len(CORPUS))])
@@ -61,6 +65,7 @@ def test_what_people_wrote_is_text_on_every_page(hostile: str, open_tab: OpenTab
             route.fulfill(response=response)
 
     tab.page.route("**/api/**", answer)
+    tab.page.route(LOCAL, answer)
     for path in (*PAGES, f"jobs/{night.BROKEN.name}"):
         tab.go(path)
         assert tab.page.locator("[data-injected]").count() == 0, path
@@ -78,15 +83,18 @@ def test_the_names_are_there_as_they_were_written(open_tab: OpenTab, stage: Stag
         response = route.fetch()
         route.fulfill(response=response, body=json.dumps(replaced(response.json(), hostile)))
 
-    tab.page.route("**/api/jobs?*", answer)
+    tab.page.route(LOCAL, answer)
     tab.go("jobs")
+    tab.page.locator("main tbody a").first.wait_for()
     assert tab.page.get_by_text(hostile).count() > 0 or hostile in tab.page.content().replace(
         "&lt;", "<"
     ).replace("&gt;", ">")
 
 
 def replaced(value: Any, hostile: str, key: str = "") -> Any:
-    """The document with the hostile text behind each free text of it."""
+    """The document with the hostile text behind each free text of it, but for the keys of its columns."""
+    if key == "columns":
+        return value
     if isinstance(value, dict):
         return {name: replaced(one, hostile, name) for name, one in value.items()}
     if isinstance(value, list):

@@ -10,43 +10,12 @@ from tests.builders import NOON, A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import code_of, ends, trains
 from tests.integration.messages import request
+from tests.integration.plan_scenes import ON_PLAN, ONLY, SPRING, at, described, on_the_plan, policy
 from tests.integration.world import World
 
-SPRING = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/spring"
-ON_PLAN = Capacity.of_plan(A, "spring")
-ONLY = {"Key": "trainmaster:plan", "Value": "only"}
 DAY = {"StoppingCondition": {"MaxRuntimeInSeconds": 86_400}}
 HOUR = {"StoppingCondition": {"MaxRuntimeInSeconds": 3600}}
 ENDS_BEFORE = minutes(30)
-
-
-def policy(capacity: int = 0, **plan: Any) -> dict[str, Any]:
-    """A pool with a plan, and ``capacity`` on-demand instances beside it."""
-    return {"pools": [{"name": "main", "capacity": {A: capacity}, "plans": [{"arn": SPRING} | plan]}]}
-
-
-def described(*hours: tuple[float, float], instances: int = 2, **more: Any) -> dict[str, Any]:
-    """A plan as SageMaker describes it, with windows in hours from NOON."""
-    parts = [
-        {
-            "ReservedCapacityArn": f"{SPRING}-{number}",
-            "InstanceType": A,
-            "TotalInstanceCount": instances,
-            "StartTime": NOON + minutes(60 * begin),
-            "EndTime": NOON + minutes(60 * end),
-            "Status": "Scheduled",
-        }
-        for number, (begin, end) in enumerate(hours)
-    ]
-    return {
-        "TrainingPlanArn": SPRING,
-        "TrainingPlanName": "spring",
-        "Status": "Active",
-        "TotalInstanceCount": instances,
-        "UpfrontFee": "960.00",
-        "CurrencyCode": "USD",
-        "ReservedCapacitySummaries": parts,
-    } | more
 
 
 def begun(new_world: NewWorld, plan: dict[str, Any], **rules: Any) -> World:
@@ -56,26 +25,11 @@ def begun(new_world: NewWorld, plan: dict[str, Any], **rules: Any) -> World:
     return world
 
 
-def at(world: World, hours: float) -> None:
-    """The clock goes on to so many hours after NOON; ``reconcile`` runs and the pools are woken."""
-    world.now = NOON + minutes(60 * hours)
-    world.reconcile()
-    world.schedule()
-
-
 def submit_plain(world: World, name: str, **changes: Any) -> None:
     """A job that does not save; those of ``World.submit`` do."""
     body = request(name, **changes)
     del body["CheckpointConfig"]
     world.api("POST", "/add-job", body)
-
-
-def on_the_plan(world: World) -> list[str]:
-    return sorted(
-        name
-        for name, job in world.sagemaker.live().items()
-        if job.request["ResourceConfig"].get("TrainingPlanArn") == SPRING
-    )
 
 
 def test_a_job_starts_on_the_plan_and_not_before_its_window(new_world: NewWorld) -> None:
@@ -309,6 +263,9 @@ def test_Q8_jobs_outside_the_queue_count_on_the_plan_alone(new_world: NewWorld) 
     world.tell("outside")
     assert world.job("outside").spec.adopted
     assert world.wiring.reader.pool_state("main").used == {ON_PLAN: 1}
+    rate = world.job("outside").live_attempt.claim.usd_per_hour
+    assert rate is not None
+    assert float(rate) == pytest.approx(960 / 9, abs=0.01), "the fee for 9 instance-hours"
     world.submit("job")
     world.submit("only", Tags=[ONLY])
     world.schedule()

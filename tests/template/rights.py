@@ -16,6 +16,7 @@ def _may(actions: str, *on: str, when: Mapping[str, Any] | None = None) -> froze
 
 
 TRAINING_JOBS = "arn:aws:sagemaker:eu-west-1:111122223333:training-job/*"
+TRAINING_PLANS = TRAINING_JOBS.replace("training-job", "training-plan")
 OWN = {"StringEquals": {"aws:ResourceTag/trainmaster:stack": "prod"}}
 UNTAGGED = {"Null": {"aws:ResourceTag/trainmaster:stack": "true"}}
 
@@ -67,7 +68,8 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | _may("dynamodb:Scan", "${Table.Arn}")
     | RING
     | READ_JOBS
-    | _may("sagemaker:ListTrainingJobs", "*")
+    | _may("sagemaker:ListTrainingJobs sagemaker:ListTrainingPlans", "*")
+    | _may("sagemaker:DescribeTrainingPlan", TRAINING_PLANS)
     | READ_ALARMS
     | _may("cloudwatch:GetMetricData", "*")
     | _may("s3:ListBucket", "arn:aws:s3:::one", "arn:aws:s3:::two")
@@ -89,6 +91,7 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | _may(
         "sagemaker:CreateTrainingJob",
         TRAINING_JOBS,
+        TRAINING_PLANS,
         when={"StringEquals": {"aws:RequestTag/trainmaster:stack": "prod"}},
     )
     | _may(

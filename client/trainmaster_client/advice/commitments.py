@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 SHORTEST = 24
 """Hours below which nothing is said: not even a day and its night."""
 _TENTH = 10
-_ON_DEMAND, _SPOT = "on-demand", "spot"
+_ON_DEMAND, _SPOT, _PLAN = "on-demand", "spot", "plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class TypeUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastUse:
-    """What was used in whole hours that follow each other."""
+    """Use of instances in whole hours that follow each other."""
 
     since: datetime
     hours: int
@@ -192,11 +192,13 @@ def _type_use(name: str, rows: Sequence[Mapping[str, Any]]) -> TypeUse:
 def _left_out(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     sums = {"spot": 0.0, "training plan": 0.0, "warm pool": 0.0}
     for row in rows:
-        for state in row[_SPOT].values():
-            sums["spot"] += float(state.get("used") or 0)
+        sums["spot"] += _used(row[_SPOT].values())
+        sums["training plan"] += _used((row.get(_PLAN) or {}).values())  # only where a pool has plans
         for name, state in row[_ON_DEMAND].items():
             if Capacity(name).is_on_demand:
                 sums["warm pool"] += float(state.get("warm") or 0)
-            else:  # training plans, and what a later release counts apart
-                sums["training plan"] += float(state.get("used") or 0)
     return sums
+
+
+def _used(states: Iterable[Mapping[str, Any]]) -> float:
+    return math.fsum(float(state.get("used") or 0) for state in states)

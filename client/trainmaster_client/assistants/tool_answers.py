@@ -162,7 +162,7 @@ class ArrayAnswer:
 @dataclass(frozen=True, kw_only=True)
 class ResultsAnswer:
     tasks: list[TaskEntry]
-    """By index, or the best first."""
+    """They come by index, or the best first."""
     note: str
     """Why metrics are missing; empty if they are not."""
     is_truncated: bool

@@ -117,10 +117,10 @@ def advise_commitment(options: CommitOptions, *, start: str | None, end: str | N
         MalformedViewError: The API answered in a way this client does not know.
     """
     discounts = options.discounts()
-    asked = _whole_hours(start, end, now=datetime.now(UTC))
+    wanted = _whole_hours(start, end, now=datetime.now(UTC))
     api = connect()
     with busy("Adding up the hours"):
-        recorded = _recorded(api, asked)
+        recorded = _recorded(api, wanted)
         try:
             past = past_use(point for part in _parts(recorded) for point in _points(api, part))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -133,7 +133,7 @@ def advise_commitment(options: CommitOptions, *, start: str | None, end: str | N
         past=past,
         prices=prices,
         has_policys_prices=own is not None,
-        asked_since=asked.since,
+        asked_since=wanted.since,
         hourly=hourly,
         commitments=tuple(best_commitment(hourly, discount) for discount in discounts) if enough else (),
     )
@@ -173,19 +173,19 @@ def _next_hour(at: datetime) -> datetime:
     return _hour(at + HOUR - timedelta(microseconds=1))
 
 
-def _recorded(api: CommandApi, asked: Period) -> Period:
+def _recorded(api: CommandApi, wanted: Period) -> Period:
     """Return the part of a period from the first whole hour on that a pool's history covers."""
     names = [str(pool["name"]) for pool in api.pools().get("pools") or ()]
-    since = recorded_since(api, names, asked)
+    since = recorded_since(api, names, wanted)
     hint = "Ask again when jobs have run for some weeks."
     if since is None:
         raise InvalidArgumentError(
             "This stack has no history yet: nothing has started in any pool.", hint=hint
         )
-    if _next_hour(since) >= asked.until:
+    if _next_hour(since) >= wanted.until:
         message = f"Not a whole hour of that time is recorded: the history begins {api_time(since)}."
         raise InvalidArgumentError(message, hint=hint)
-    return Period(since=max(_next_hour(since), asked.since), until=asked.until)
+    return Period(since=max(_next_hour(since), wanted.since), until=wanted.until)
 
 
 def _parts(period: Period) -> Iterator[Period]:

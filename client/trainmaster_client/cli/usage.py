@@ -97,6 +97,7 @@ def usage(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines(lines)
+    print_lines(unused_lines(document))
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
 
 
@@ -138,8 +139,19 @@ def _print_groups(
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines([lines])
     console().print(table)
+    print_lines(unused_lines(document))
     if document.get("truncated"):
         print_lines(["More jobs than the API reads at once: the rest of them is in the line -."])
+
+
+def unused_lines(document: Document) -> Iterator[str]:
+    """Say what was paid for training plans and not used; the API tells admins alone."""
+    for plan in document.get("unused_plan") or ():
+        name = printable(plan["arn"]).rpartition("/")[2]
+        hours, usd = plan["instance_hours"], plan["usd"]
+        unused = "an unknown part" if hours is None else f"{hours:g} instance-hours"
+        money = "" if usd is None else f" ({_usd(usd)})"
+        yield f"Training plan {name}: {unused} of {plan['paid_hours']:g} were not used{money}."
 
 
 def _group_title(document: Document) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from trainmaster.api import pool_history
 from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster_client.advice.commitments import past_use
 
 from tests.builders import NOON, minutes, of
 from tests.integration.api.conftest import ADMIN, BOB, DOCUMENT, G5, P5, Api
@@ -40,6 +41,16 @@ def test_points_are_means_over_time(api: Api) -> None:
     assert halves(api, "used") == [1, 0.833]
     assert halves(api, "used", user=BOB) == [1, 0.833]
     assert set(api.get("/pools/history", **HOUR, pool="g5").json["points"][0]["on-demand"]) == {G5}
+
+
+def test_whole_hours_are_what_the_advice_on_savings_plans_reads(api: Api) -> None:
+    ran(api, "a", at=NOON, lasted=minutes(45))
+    api.now = NOON + timedelta(hours=3)
+    whole = {"from": "2026-11-02T12:00:00Z", "to": "2026-11-02T15:00:00Z", "step": "3600"}
+    past = past_use(api.get("/pools/history", **whole).json["points"])
+    assert (past.since, past.hours, past.types) == (NOON, 3, [P5])
+    assert past.by_type[P5].used == (0.75, 0.0, 0.0)
+    assert past.by_type[P5].capacity == 2
 
 
 def test_a_job_is_counted_from_the_minute_it_came_to_the_minute_it_was_claimed(api: Api) -> None:

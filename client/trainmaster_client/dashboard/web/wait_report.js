@@ -29,8 +29,8 @@ function starts(job, now) {
 function parties(title, all, further, said) {
   if (!all.length) return null;
   return [
-    h("h3", {}, title),
-    h("ul", { class: "users" }, all.map((one) =>
+    h("p", { class: "label" }, title),
+    h("ul", { class: "users", "aria-label": title }, all.map((one) =>
       h("li", {},
         one.name ? cutName(one.name, { href: `#/jobs/${encodeURIComponent(one.name)}` }, "a") : h("span", { class: "dim" }, one.shown),
         h("span", { class: "until time" }, said(one)),
@@ -45,7 +45,7 @@ function helps({ job, row, wait, questions }, context) {
   if (!wait.help && !buttons.length) return null;
   const advice = wait.help && `${wait.help[0].toUpperCase()}${wait.help.slice(1)}${/\.$|trainmaster /.test(wait.help) ? "" : "."}`;
   return [
-    h("h3", {}, row.phase === "waiting" ? "What would help" : "What you may do"),
+    h("p", { class: "label" }, row.phase === "waiting" ? "What would help" : "What you may do"),
     advice ? h("p", {}, advice) : null,
     buttons.length ? h("p", { class: "row" }, buttons) : null,
   ];

@@ -269,11 +269,9 @@ class PoolPasses:
         state.commit(steps.claim_undone(claimed, put_off, None), now=now)
 
     def _claimed(self, job: Job, action: Start) -> Job:
-        """Claim the attempt; SageMaker takes it at once, and it lands in the warm pool of its claim."""
+        """Claim the attempt; SageMaker takes it at once. Its first news says that it has its warm pool."""
         now = self.sagemaker.now
         attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
-        if attempt.claim.reuses is not None:
-            attempt = replace(attempt, claim=replace(attempt.claim, reuses=None))
         claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
         return steps.recorded(claimed, training_job_arn=attempt.training_job_name, now=now)
 

@@ -72,7 +72,7 @@ class PoolReplay:
     def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
         keys = learned_in(past, admitted)
-        known = self.state.known(traits_of(past, admitted), keys, now=past.submitted_at)
+        known = self.state.lessons.known(traits_of(past, admitted), keys, now=past.submitted_at)
         self.state.enters(submitted(past, admitted, known), past.array)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
@@ -83,10 +83,11 @@ class PoolReplay:
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
         if what is What.RELEASED:
-            return self.state.releases(name)
+            self.state.version += 1
+            return self.state.arrays.release(name)
         run = self.sagemaker.news_of(name, serial, what)
         if run is not None:
-            self._news(what, self.state.jobs[name], run)
+            self._news(what, self.state.reuse_settled(name), run)
         return run is not None
 
     def _news(self, what: What, job: Job, run: Run) -> None:

@@ -100,6 +100,10 @@ class ReplayedArrays:
                 recent = (*recent, failure_class(change)[:MOST_RECENT_CHARACTERS] if has_failed else "")
         self.by_key[task.name] = replace(array, jobs=jobs, ends=ends, recent=recent)
 
+    def names(self, key: str) -> list[str]:
+        """Return the names of the tasks of an array that are no jobs yet."""
+        return [job.name for job in self.tasks.get(key, {}).values()]
+
     def running(self, key: str) -> int:
         array = self.by_key.get(key)
         return 0 if array is None else array.jobs.running

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
 from trainmaster_client.simulate.histories.line_problems import count_of
+from trainmaster_client.simulate.histories.past_tasks import order_of_job
 
 WAITING_SINCE = timedelta(seconds=1)
 """Time after the period's begin at which waiting jobs enter, behind those that held their instances."""
@@ -26,14 +27,7 @@ def carried_in(jobs: Sequence[PastJob], begins: datetime) -> tuple[tuple[PastJob
         _rest(job, begins, begins + WAITING_SINCE + number * _APART) for number, job in enumerate(waiting)
     ]
     others = [job for job in jobs if job.submitted_at >= begins]
-    return tuple(sorted([*entered, *others], key=_in_order)), tuple(_sentences(len(running), len(waiting)))
-
-
-def _in_order(job: PastJob) -> tuple[datetime, str, str]:
-    """Order by submission, tasks of an array by their indices, which their entry ids end with."""
-    if job.array is None:
-        return job.submitted_at, job.name, ""
-    return job.submitted_at, job.name.rpartition("-")[0], job.entry_id or ""
+    return tuple(sorted([*entered, *others], key=order_of_job)), tuple(_sentences(len(running), len(waiting)))
 
 
 def _sentences(running: int, waiting: int) -> Iterator[str]:

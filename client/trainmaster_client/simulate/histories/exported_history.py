@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from trainmaster.core.arrays.tasks import array_entry_id
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastArray, PastJob
+from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastJob
 from trainmaster_client.simulate.histories.carried_in_jobs import carried_in
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.histories.line_problems import count_of, part_of
 from trainmaster_client.simulate.histories.measured_pace import measured_pace, past_attempt
 from trainmaster_client.simulate.histories.past_parents import with_parents
+from trainmaster_client.simulate.histories.past_tasks import array_of, order_of_line
 from trainmaster_client.simulate.histories.past_training import (
     USUAL_INTERVAL,
     all_lost,
@@ -96,7 +96,7 @@ def exported_history(
     """
     whole = {line.key: line for line in lines}
     counts = _Counts()
-    exported = sorted(_of_pools(whole.values(), counts), key=_in_order)
+    exported = sorted(_of_pools(whole.values(), counts), key=order_of_line)
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
     read_at = read_at or max(at for line in exported for at in _instants(line))
@@ -110,20 +110,6 @@ def exported_history(
     jobs, met = with_parents(jobs, exported)
     known = (*counts.sentences(len(jobs)), *edge, *met)
     return History(source=source, begins=since, jobs=jobs, pace=pace, not_known=known)
-
-
-def _in_order(line: ExportedJob) -> tuple[datetime, str, str]:
-    """Order by submission, tasks of an array by their indices, which their entry ids end with."""
-    return line.submitted_at, line.array or line.name, (line.entry_id or "") if line.array else ""
-
-
-def _array_of(line: ExportedJob) -> PastArray | None:
-    if line.array is None or line.entry_id is None:
-        return None
-    key = array_entry_id(line.entry_id)
-    if line.array_stop_after is None:
-        return PastArray(key=key, at_most=line.array_at_most)
-    return PastArray(key=key, at_most=line.array_at_most, stop_after_failures=line.array_stop_after)
 
 
 def _of_pools(lines: Iterable[ExportedJob], counts: _Counts) -> Iterator[ExportedJob]:
@@ -239,7 +225,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         warm_key=line.warm_key,
         learned_in=line.learned_in,
         withdrawn_after=withdrawn_after,
-        array=_array_of(line),
+        array=array_of(line),
     )
 
 

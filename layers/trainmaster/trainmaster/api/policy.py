@@ -29,7 +29,7 @@ from trainmaster.core.policy.training_plans import plans_elsewhere
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
 from trainmaster.services.calendars import at_instant, refuse_overbooked
-from trainmaster.services.training_plans import with_plans
+from trainmaster.services.plan_looks import with_plans
 
 CLOSED_FOR = timedelta(minutes=1)
 """More than the API function may take (15 s), and than two clocks may differ."""

@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from trainmaster.api.known_names import no_team
 from trainmaster.api.paging import Mark, Room, Seal, fitting
+from trainmaster.api.plan_views import unused_plans
 from trainmaster.api.policy_warnings import price_warnings
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.usage_groups import (
@@ -14,6 +15,7 @@ from trainmaster.api.usage_groups import (
     month_asked,
     running_view,
     team_asked,
+    time_of,
     wants_csv,
 )
 from trainmaster.api.views import View, field_error_view
@@ -44,7 +46,9 @@ def show_usage(context: RequestContext) -> Answer:
         "warnings": fitting(warnings),
         "next_token": seal.token(end) if end else None,
     }
-    return Answer(status=HTTPStatus.OK, body=whole | shown | context_views)
+    since, until = time_of(month)
+    unused = unused_plans(context, since=since, until=until) if start is None else {}
+    return Answer(status=HTTPStatus.OK, body=whole | shown | context_views | unused)
 
 
 def _page(whole: View, start: Mark | None) -> tuple[View, Mark | None]:

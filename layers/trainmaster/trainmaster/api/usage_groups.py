@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 from trainmaster.api.known_names import instant, known_teams, no_team, one_of, refused
 from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.plan_views import unused_plans
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.costs.grouping import GroupBy, Grouping, TeamLine, is_within, model_of, months_between
@@ -244,7 +245,8 @@ def _answer(
         "truncated": is_cut,
         "next_token": token,
     }
-    return Answer(status=HTTPStatus.OK, body=body)
+    unused = {} if skipped else unused_plans(context, since=question.since, until=question.until)
+    return Answer(status=HTTPStatus.OK, body=body | unused)
 
 
 def _page(groups: Mapping[str | None, UsageLine], skipped: int) -> Iterator[View]:

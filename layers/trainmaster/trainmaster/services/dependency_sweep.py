@@ -6,6 +6,7 @@ looks at some of the waiting jobs and arrays of a few pools, so its cost does no
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from trainmaster.core.jobs.end_conditions import NOT_YET, Condition, EndedParent
 from trainmaster.core.jobs.model import Job, epoch_ms
@@ -25,13 +26,16 @@ GRACE_MS = 5 * 60 * 1000
 """A parent that ended a moment ago has left a message that a pass is about to do."""
 
 
+class SweptTable(PoolReader, ArrayReader, Protocol):
+    """Reads jobs and arrays by name."""
+
+
 @dataclass(slots=True, kw_only=True)
 class DependencySweep:
     """Leaves the message of an end again where a job or an array still waits for it."""
 
     queue: QueueReader
-    pools: PoolReader
-    arrays: ArrayReader
+    table: SweptTable
     store: JobStore
     clock: Clock
     _upto: dict[str, str] = field(default_factory=dict)
@@ -68,22 +72,22 @@ class DependencySweep:
         after = (epoch_ms(NOT_YET), self._upto.get(pool, ""))
         entries = self.queue.parked(pool, after=after, limit=MOST_JOBS)
         self._upto[pool] = entries[-1].name if len(entries) == MOST_JOBS else ""
-        return tuple(self.pools.jobs(entry.name for entry in entries).values()) if entries else ()
+        return tuple(self.table.jobs(entry.name for entry in entries).values()) if entries else ()
 
     def _waiting_arrays(self, pool: str) -> Sequence[Job]:
         """Return the next open arrays as the jobs that their tasks are made from."""
-        marks = self.arrays.open_arrays(pool, after=self._arrays_upto.get(pool, ""), limit=MOST_ARRAYS)
+        marks = self.table.open_arrays(pool, after=self._arrays_upto.get(pool, ""), limit=MOST_ARRAYS)
         self._arrays_upto[pool] = marks[-1][0] if len(marks) == MOST_ARRAYS else ""
-        arrays = self.arrays.arrays(name for _, name in marks) if marks else {}
+        arrays = self.table.arrays(name for _, name in marks) if marks else {}
         return tuple(array.template for array in arrays.values())
 
     def _ended(self, conditions: Sequence[Condition]) -> Iterator[tuple[str, EndedParent]]:
         """Yield the parents that ended long ago, each once, with the pools that their messages belong to."""
         by_entry = {condition.entry_id: condition for condition in conditions}
         names = sorted({condition.job for condition in by_entry.values()})
-        jobs = self.pools.jobs(names) if names else {}
+        jobs = self.table.jobs(names) if names else {}
         stems = {condition.array for condition in by_entry.values() if condition.array is not None}
-        arrays = self.arrays.arrays(sorted(stems)) if stems else {}
+        arrays = self.table.arrays(sorted(stems)) if stems else {}
         for condition in by_entry.values():
             job, array = jobs.get(condition.job), arrays.get(condition.array or "")
             if job is not None and job.spec.entry_id == condition.entry_id:

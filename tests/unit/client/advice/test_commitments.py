@@ -118,16 +118,17 @@ def test_only_on_demand_use_counts_the_rest_is_named() -> None:
         [
             point(
                 0,
-                {G5: state(2, warm=1), "ml.p5.48xlarge:plan/spring": state(3), "ml.x:later": state(1)},
+                {G5: state(2, warm=1), "ml.x:later": state(1)},
                 {G5: state(5)},
-            ),
+            )
+            | {"plan": {"ml.p5.48xlarge": state(3)}},
             point(1, {M5: state(1)}),
         ]
     )
     assert list(use.by_type) == [G5, M5]
     assert use.by_type[M5].used == (0.0, 1.0)
     assert hourly_usd(use, PRICES) == pytest.approx((20.0, 0.1))
-    assert use.left_out == {"spot": 5.0, "training plan": 4.0, "warm pool": 1.0}
+    assert use.left_out == {"spot": 5.0, "training plan": 3.0, "warm pool": 1.0}
     assert use.until == BEGIN + timedelta(hours=2)
 
 

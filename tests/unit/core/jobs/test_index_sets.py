@@ -51,7 +51,7 @@ def test_indices_are_read_in_both_forms_and_in_their_order(text, indices, at_mos
         ("0-5,3", "index 3 twice"),
         ("0-3%0", "throttle of 0"),
         ("0-3%2@2", "more than one throttle"),
-        ("0-3%x", "a throttle that is no number"),
+        ("0-3%x", "a throttle that is not a number"),
         ("0-999999999", "99999"),
         ("-1", '"-1"'),
         ("\uff11-\uff12", "no index"),

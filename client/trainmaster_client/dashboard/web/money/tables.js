@@ -39,14 +39,12 @@ export function groupsTable({ groups, groupBy, label, most = ROWS_AT_ONCE, showM
   const sorted = [...groups].sort((one, other) =>
     groupBy === "day" ? String(other.key).localeCompare(String(one.key)) : (other.usd ?? Infinity) - (one.usd ?? Infinity));
   const shown = sorted.slice(0, most);
-  const all = groups.map((group) => causesOf(group));
-  const isThere = ({ name }) => all.some((own) => own.some((one) => one.name === name && one.share > 0));
-  const causes = causesOf(groups.find((one) => one.by)).filter((one) => one.name !== "productive" && isThere(one));
+  const causes = causesOf(groups.find((one) => one.by)).filter((one) => one.name !== "productive");
   const rows = shown.map((one) => groupRow(one, causes));
   const rest = sorted.length - shown.length;
   return [
     scrolling(`Spent by ${label}`, h("table", { class: "money" },
-      heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ...causes.map((one) => [one.label, true]), ["What it was spent on"]]),
+      heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ["What it was spent on"], ...causes.map((one) => [one.label, true])]),
       h("tbody", {}, rows))),
     rest > 0 ? h("p", {}, h("button", { type: "button", "data-key": "show-more", onclick: () => showMore(shown.length + ROWS_AT_ONCE) }, `Show more: ${count(rest)} are left`)) : null,
   ];
@@ -60,8 +58,8 @@ function groupRow(group, causes) {
     figure(usd(group.usd)),
     figure(count(Math.round(group.instance_hours * 10) / 10)),
     figure(usefulText(usefulShare(group))),
-    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")),
-    h("td", { class: "wide" }, causeBar(own)));
+    h("td", { class: "wide" }, causeBar(own)),
+    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")));
 }
 
 // "18 to 91 %", or one figure where both ends are the same.

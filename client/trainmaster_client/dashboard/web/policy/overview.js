@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { localTimes, usd } from "../format.js";
 import { said } from "./rules.js";
 
+const LONG = 40; // letters of a text that may break anywhere
 const SHOWN = new Set(["name", "capacity", "spot_capacity", "quotas", "calendar"]);
 
 export function policyOverview({ pools = [], teams = [] }) {
@@ -61,5 +62,5 @@ function table(label, heads, rows) {
     h("table", {},
       h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, rows.map(([first, ...cells]) =>
-        h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, first)), cells.map((text) => h("td", { class: "name" }, h("bdi", {}, text))))))));
+        h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, first)), cells.map((text) => h("td", { class: String(text).length > LONG ? "name" : null }, h("bdi", {}, text))))))));
 }

@@ -39,9 +39,8 @@ def read_indices(text: str) -> WrittenIndices:
     """Read ``0-63%8``, ``1-7:2``, ``1,3,5`` or, as tags allow, ``1 3 5@8``. Raises BadIndexSetError."""
     match = _THROTTLE.fullmatch(text.strip())
     if match is None:
-        what = (
-            "more than one throttle" if len(re.findall("[%@]", text)) > 1 else "a throttle that is no number"
-        )
+        several = len(re.findall("[%@]", text)) > 1
+        what = "more than one throttle" if several else "a throttle that is not a number"
         raise BadIndexSetError(f"{quoted(text)} has {what}", "write one throttle at the end, e.g. 0-63%8")
     if not match["indices"].strip():
         raise BadIndexSetError("names no index")

@@ -13,11 +13,11 @@ from trainmaster.core.planning.account_limits import limited
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, TeamEnds, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
+from trainmaster.core.planning.capacity import reservable, with_plans
 from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
-from trainmaster.core.planning.plan_shapes import reservable, with_plans
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.queue_front import QueueFront
@@ -145,8 +145,7 @@ class QueueWalk:
         if not fits(shape.vector, whole := self.capacity.whole_for(job.team)):
             return self.ahead.too_big(job, shape.vector, whole)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
-        is_counted = bool(self.quotas.quotas) and not shape.is_on_plan
-        quota = self.quotas.refusal(job, shape.vector) if is_counted else None
+        quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
         refusal = budget or limited(job, shape, self.capacity) or quota
         return refusal or self.ahead.refusal(job, shape, frees_by=self._frees_by)
 
@@ -275,16 +274,15 @@ class QueueWalk:
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep the job's place: the first to wait for a type has it reserved."""
-        shapes = reservable(shapes)
-        if not all(self.front.is_reserved(job, shape.vector) for shape in shapes):
+        kept = reservable(shapes)
+        if not all(self.front.is_reserved(job, shape.vector) for shape in kept):
             free = self.capacity.free_with_warm(job.team)
-            self.front.reserve(reserve(job, shapes, free=free, ends=self._ends.of(job.team), now=self.now))
+            self.front.reserve(reserve(job, kept, free=free, ends=self._ends.of(job.team), now=self.now))
 
     @cached_property
     def answered(self) -> SameAnswers:
-        answers = SameAnswers(
-            snapshot=self.snapshot, quotas=self.quotas, asks_no_price=self.preemptions.asks_no_price
-        )
+        asks_no_price = self.preemptions.asks_no_price
+        answers = SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
         return replace(answers, are_kept=not self.pool.plans)
 
     @cached_property

@@ -99,7 +99,7 @@ class PoolPolicy(Section):
     ahead: tuple[CapacityFrom, ...] = ()
     """Changes by the calendar and by reservations that are to come, in order; weeks, not for ever."""
     seen_plans: Mapping[str, PlanSeen] = field(default_factory=dict)
-    """What SageMaker has told of the plans, by ARN."""
+    """The plans as SageMaker described them, by ARN."""
     plan_counts: Mapping[Capacity, PlanCount] = field(default_factory=dict)
     """Instances of the plans at an instant."""
     plans_ahead: tuple[PlanChange, ...] = ()

@@ -1,0 +1,142 @@
+"""Training plans as the API shows them: in pools, jobs, the past and the money."""
+
+from typing import Any
+
+import pytest
+from trainmaster.core.policy.plan_windows import PlanSeen
+
+from tests.builders import A
+from tests.faults.conftest import NewWorld
+from tests.faults.scenes import ends, trains
+from tests.integration.plan_scenes import ONLY, SPRING, at, described, policy
+from tests.integration.world import World
+
+
+@pytest.fixture
+def world(new_world: NewWorld) -> World:
+    """One job on a plan of two instances for 8 hours (60 USD an instance-hour), and a second window."""
+    plane = new_world(policy(capacity=1))
+    plane.sagemaker.plans["spring"] = described((0, 6), (24, 26), AvailableInstanceCount=2)
+    plane.reconcile()
+    plane.submit("job")
+    plane.schedule()
+    trains(plane, "job")
+    return plane
+
+
+def pool_of(world: World) -> dict[str, Any]:
+    (view,) = world.api("GET", "/pools")["pools"]
+    return dict(view)
+
+
+def test_a_pool_shows_its_plans_and_the_third_capacity_type(world: World) -> None:
+    view = pool_of(world)
+    assert view["used"] == {"on-demand": {}, "spot": {}, "plan": {A: 1}}
+    assert view["free"] == {"on-demand": {A: 1}, "spot": {}, "plan": {A: 1}}
+    assert view["warm"].keys() == {"on-demand", "spot"}
+    (plan,) = view["plans"]
+    assert plan == {
+        "arn": SPRING,
+        "status": "Active",
+        "instance_type": A,
+        "instances": 2,
+        "available": 2,
+        "used": 1,
+        "window": {
+            "from": "2026-11-02T12:00:00.000Z",
+            "to": "2026-11-02T18:00:00.000Z",
+            "closes": "2026-11-02T17:20:00.000Z",
+        },
+        "next": {
+            "from": "2026-11-03T12:00:00.000Z",
+            "to": "2026-11-03T14:00:00.000Z",
+            "closes": "2026-11-03T13:20:00.000Z",
+        },
+        "trouble": None,
+    }
+    at(world, 7)
+    assert pool_of(world)["free"]["plan"] == {A: 0}
+
+
+def test_pools_without_plans_have_no_new_key(new_world: NewWorld) -> None:
+    view = pool_of(new_world({"pools": [{"name": "main", "capacity": {A: 1}}]}))
+    assert "plans" not in view
+    assert view["used"].keys() == view["free"].keys() == {"on-demand", "spot"}
+
+
+def test_a_plan_that_was_never_described_is_shown_as_unknown(new_world: NewWorld) -> None:
+    (plan,) = pool_of(new_world(policy()))["plans"]
+    assert (plan["arn"], plan["status"], plan["instances"]) == (SPRING, "Unknown", 0)
+
+
+def test_a_job_and_its_attempts_are_of_capacity_type_plan(world: World) -> None:
+    world.submit("only", Tags=[ONLY])
+    ends(world, "job")
+    view = world.api("GET", "/jobs/job")
+    assert view["attempts"][0]["capacity_type"] == "plan"
+    assert world.api("GET", "/jobs/only")["capacity_type"] == "plan"
+
+
+def test_an_attempt_costs_its_share_of_the_fee_and_the_rest_is_unused(world: World) -> None:
+    at(world, 2)
+    ends(world, "job")
+    (line,) = world.api("GET", "/usage")["jobs"]
+    assert line["usd"] == 120.0, "two hours of 960 USD for 16 instance-hours"
+    at(world, 6.5)
+    (unused,) = world.api("GET", "/usage")["unused_plan"]
+    assert unused == {
+        "pool": "main",
+        "arn": SPRING,
+        "paid_hours": 12.0,
+        "instance_hours": 10.0,
+        "usd": 600.0,
+    }
+    grouped = world.api("GET", "/usage", query={"group_by": "team"})
+    assert grouped["unused_plan"] == [unused]
+
+
+def test_the_fee_of_the_policy_counts_where_sagemaker_reports_none(new_world: NewWorld) -> None:
+    world = new_world(policy(fee_usd=1600))
+    world.sagemaker.plans["spring"] = described((0, 8), UpfrontFee="0.00")
+    world.reconcile()
+    world.submit("job")
+    world.schedule()
+    rate = world.job("job").live_attempt.claim.usd_per_hour
+    assert rate is not None
+    assert float(rate) == 100.0
+
+
+def test_the_past_shows_openings_closings_and_use_of_plans(world: World) -> None:
+    for hours in (5 + 19 / 60, 5 + 21 / 60, 7):
+        at(world, hours)
+    points = world.api("GET", "/pools/history", query={"from": "2026-11-02T12:00:00Z"})["points"]
+    assert points[0]["plan"][A]["used"] == 1
+    assert points[0]["plan"][A]["capacity"] == 2
+    assert points[-1]["plan"][A]["capacity"] == 0
+    lines = world.api("GET", "/timeline", query={"from": "2026-11-02T12:00:00Z"})
+    assert {attempt["capacity_type"] for attempt in lines["attempts"]} == {"plan"}
+    assert [line["plan_capacity"] for line in lines["capacity"]][-1] == {A: 0}
+
+
+def test_a_policy_with_a_plan_of_another_account_is_refused(new_world: NewWorld) -> None:
+    world = new_world(policy())
+    foreign = SPRING.replace("123456789012", "999999999999")
+    answer = world.api("PUT", "/policy", policy(arn=foreign))
+    (error,) = answer["errors"]
+    assert (answer["status"], error["field"]) == (422, "pools[0].plans[0].arn")
+    assert error["hint"] == f"write {SPRING}"
+    assert world.api("PUT", "/policy", policy())["status"] == 200
+
+
+def test_what_is_known_of_a_plan_is_kept_as_it_was(new_world: NewWorld) -> None:
+    world = new_world(policy())
+    world.sagemaker.plans["spring"] = described((0, 6), (24, 26), AvailableInstanceCount=1)
+    world.reconcile()
+    (plan,) = world.wiring.policies.plans().values()
+    assert isinstance(plan, PlanSeen)
+    assert [(window.instances, window.status) for window in plan.windows] == [(2, "Scheduled")] * 2
+    assert (plan.total, plan.available, str(plan.fee_usd), plan.lower) == (2, 1, "960.00", (1, 1))
+    calls = world.calls_of(world.reconcile)
+    assert "DescribeTrainingPlan" in calls
+    world.reconcile()
+    assert world.wiring.policies.plans()[SPRING].unseen == 1
