@@ -21,6 +21,7 @@ from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
+from trainmaster.services.plan_looks import PlanLooks
 from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.queue_fronts import FrontLooks
 from trainmaster.services.read_counts import ReadCounts
@@ -28,7 +29,6 @@ from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
-from trainmaster.services.training_plans import PlanLooks
 from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 
 from tests.builders import NOON

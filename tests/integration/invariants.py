@@ -12,7 +12,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import PoolState
-from trainmaster.services.training_plans import with_plans
+from trainmaster.services.plan_looks import with_plans
 
 from tests.integration.sagemaker_stub import SageMakerStub
 

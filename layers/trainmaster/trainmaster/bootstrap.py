@@ -216,33 +216,28 @@ class Wiring:
         from trainmaster.services.alarm_sweep import AlarmSweep
         from trainmaster.services.dependency_sweep import DependencySweep
         from trainmaster.services.metric_looks import MetricLooks
+        from trainmaster.services.plan_looks import PlanLooks
         from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
         from trainmaster.services.repair_steps import RepairSteps
-        from trainmaster.services.training_plans import PlanLooks
         from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
         alarms, watch, saved = self.alarms, self.idle_watch, S3Checkpoints(self._client("s3"))
         reader, store, clock, stack = self.reader, self.store, self.clock, self.settings.stack
-        training, policies = self.training, self.policies
+        training, rules, heard = self.training, self.policies, self.unmanaged
         return Reconciler(
-            policies=policies,
+            policies=rules,
             queue=reader,
             reader=reader,
             observer=self._observer(None, listing=training),
             alarm_sweep=AlarmSweep(
                 alarms=alarms, idle_watch=watch, reader=reader, store=store, clock=clock, stack=stack
             ),
-            plan_looks=PlanLooks(plans=training, policies=policies, pools=reader, store=store, clock=clock),
+            plan_looks=PlanLooks(plans=training, policies=rules, pools=reader, store=store, clock=clock),
             metric_looks=MetricLooks(metrics=alarms, reader=reader, store=store, clock=clock),
             checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(
-                training=training,
-                policies=policies,
-                reader=reader,
-                records=reader,
-                unmanaged=self.unmanaged,
-                clock=clock,
+                training=training, policies=rules, reader=reader, records=reader, unmanaged=heard, clock=clock
             ),
             dependency_sweep=DependencySweep(queue=reader, table=reader, store=store, clock=clock),
             wake_ups=self.wake_ups,

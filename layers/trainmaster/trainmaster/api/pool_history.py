@@ -175,8 +175,8 @@ class _Sums:
 
 def _added(first: View, second: View) -> View:
     """Add two points of one type; a count that one of them does not know stays unknown."""
-    both = ((key, first[key], second[key]) for key in first)
-    return {key: None if None in (one, other) else _rounded(one + other) for key, one, other in both}
+    both = ((key, (first[key], second[key])) for key in first)
+    return {key: None if None in counts else _rounded(sum(counts)) for key, counts in both}
 
 
 def _rounded(mean: float) -> float:

@@ -6,9 +6,9 @@ from http import HTTPStatus
 
 from trainmaster.api.known_names import no_team
 from trainmaster.api.paging import Mark, Room, Seal, fitting
+from trainmaster.api.plan_views import unused_plans
 from trainmaster.api.policy_warnings import price_warnings
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.unused_plans import unused_plans
 from trainmaster.api.usage_groups import (
     ALL_TEAMS,
     grouped_usage,

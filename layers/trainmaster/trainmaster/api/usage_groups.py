@@ -11,8 +11,8 @@ from http import HTTPStatus
 
 from trainmaster.api.known_names import instant, known_teams, no_team, one_of, refused
 from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.plan_views import unused_plans
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.unused_plans import unused_plans
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.costs.grouping import GroupBy, Grouping, TeamLine, is_within, model_of, months_between
 from trainmaster.core.costs.ledger import Cause, UsageLine, line_view, month_of

@@ -10,7 +10,7 @@ from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.records import SetAside, StoredPolicy
 from trainmaster.ports import Clock, PolicyStore
 from trainmaster.services.calendars import at_instant
-from trainmaster.services.training_plans import with_plans
+from trainmaster.services.plan_looks import with_plans
 
 KEY = "POLICY/current"
 MOST_TRIED = 50

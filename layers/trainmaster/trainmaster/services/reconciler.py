@@ -33,11 +33,11 @@ from trainmaster.services.deadline import Deadline
 from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
+from trainmaster.services.plan_looks import PlanLooks, recent_windows
 from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.queue_fronts import FrontLooks, Fronts
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.creation import TAGS_WITHIN
-from trainmaster.services.training_plans import PlanLooks, recent_windows
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 

@@ -38,9 +38,10 @@ from trainmaster.core.policy.names import (
     refuse_repeated_names,
     refuse_shared_types,
 )
-from trainmaster.core.policy.plan_windows import usd_per_hour
+from trainmaster.core.policy.plan_windows import price_table
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
+from trainmaster.core.policy.reservation import check_reserving_teams
 from trainmaster.core.policy.training_plans import check_plan_teams, check_plans
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
@@ -172,10 +173,7 @@ class Policy(Section):
     @property
     def price_table(self) -> PriceTable:
         """Prices of instances, those of training plans from what was paid for them."""
-        known = [(entry, plan) for pool in self.pools for entry, plan in pool.known_plans]
-        shares = {plan.capacity_key: usd_per_hour(plan, entry.fee_usd) for entry, plan in known}
-        plans = {capacity: usd for capacity, usd in shares.items() if usd is not None}
-        return PriceTable(overrides=self.prices, plans=plans)
+        return price_table(self.prices, [plan for pool in self.pools for plan in pool.known_plans])
 
     @property
     def spot_max_wait(self) -> timedelta:
@@ -222,6 +220,7 @@ class Policy(Section):
         for index, pool in enumerate(self.pools):
             here = pools.item(index)
             check_teams(pool.quotas, teams, here.below("quotas"))
+            check_reserving_teams(pool.reservations, teams, here.below("reservations"))
             shares = here.below("order").below("fair_share").below("shares")
             check_teams(pool.order.fair_share.shares, teams, shares)
             check_plan_teams(pool.plans, teams, here.below("plans"))
@@ -257,9 +256,8 @@ def defaults_that_change(replaced: Policy, new: Policy) -> tuple[FieldError, ...
     """
     changes: list[FieldError] = []
     if not replaced.is_guarded:
-        changes += _guards(
-            new, "refused from this revision on; the one before was written under other defaults"
-        )
+        why = "refused from this revision on; the one before was written under other defaults"
+        changes += _guards(new, why)
     if replaced.defaults < DEFAULTS:
         before = parse_policy(new.to_document(), is_stored=True, defaults=replaced.defaults)
         had = {pool.name for pool in replaced.pools}
@@ -296,9 +294,8 @@ def _guards(policy: Policy, what: str) -> Iterator[FieldError]:
 
 
 def _not_a_mapping(document: object) -> FieldError:
-    return FieldError(
-        field="", message=f"must be a mapping, not {shown(document)}", hint="write {} for an empty one"
-    )
+    message = f"must be a mapping, not {shown(document)}"
+    return FieldError(field="", message=message, hint="write {} for an empty one")
 
 
 def _summary(errors: list[FieldError]) -> str:

@@ -1,15 +1,16 @@
-"""The windows in which a training plan has instances, and how its capacity changes as they pass.
+"""The windows in which a training plan has instances, what it has as they pass, and when it is looked at.
 
 SageMaker begins to end the instances of a window 30 minutes before it closes. Source: SageMaker developer
 guide, training plans for training jobs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, plan_name
 from trainmaster.core.policy.training_plans import PlanEntry
 
@@ -17,8 +18,16 @@ ENDS_BEFORE = timedelta(minutes=30)
 """Time before a window closes from which SageMaker ends the instances. Source: as above."""
 USABLE = frozenset({"Scheduled", "Active"})
 """Statuses of plans, and of their parts, whose windows count. Source: API reference, TrainingPlanSummary."""
+EVERY = timedelta(minutes=5)
+"""Time between two looks at a plan."""
+NEAR = timedelta(minutes=10)
+"""Time around the beginning, closing and end of a window in which there is a look each minute."""
+LOOKS_UNTIL_LOWERED = 2
+"""Looks in a row at which fewer instances must be available than we leave, before they count as taken."""
+_MINUTE = timedelta(minutes=1)
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _SECOND = timedelta(seconds=1)
-_PRICE = Decimal("0.0001")
+_LEAST_PRICE = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +94,7 @@ def usd_per_hour(plan: PlanSeen, fee_usd: Decimal | None) -> Decimal | None:
     fee, hours = plan.fee_usd or fee_usd, plan.instance_hours
     if fee is None or not hours:
         return None
-    return (fee * hours.denominator / hours.numerator).quantize(_PRICE)
+    return (fee * hours.denominator / hours.numerator).quantize(_LEAST_PRICE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +104,7 @@ class PlanCount:
     usable: int
     """Instances that jobs may use."""
     kept: int
-    """Instances that jobs may go on with: those that are broken, or used by others, end no job of ours."""
+    """Instances that jobs may keep: those that are broken, or used by others, end no job of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,3 +169,75 @@ def entries_of(
     for entry in plans:
         if (known := seen.get(entry.arn)) is not None and known.instance_type:
             yield entry, known
+
+
+# ---- looks
+
+
+def is_due(known: PlanSeen | None, *, drain: timedelta, turn: int, now: datetime) -> bool:
+    """Tell whether a plan is to be described in this minute.
+
+    Args:
+        known: What is known of it; None: nothing.
+        drain: How long before the end of the instances its jobs are stopped.
+        turn: Number of the plan among all, so that not all are described in the same minute.
+        now: The instant of the run, of which there is one a minute.
+    """
+    if known is None or not known.instance_type:
+        return True
+    if ((now - _EPOCH) // _MINUTE + turn) % (EVERY // _MINUTE) == 0:
+        return True
+    instants = (
+        at
+        for window in known.windows
+        for at in (window.begin, window.closing(drain), window.end - ENDS_BEFORE, window.end)
+    )
+    return any(abs(now - at) <= NEAR for at in instants)
+
+
+def after_look(
+    described: PlanSeen, known: PlanSeen | None, *, drain: timedelta, used: int, now: datetime
+) -> PlanSeen:
+    """Return what is known of a plan after a look.
+
+    Args:
+        described: The plan as SageMaker describes it.
+        known: What was known before; None: nothing.
+        drain: As for ``is_due``.
+        used: Instances of it that jobs hold, by our counters.
+        now: Instant of the look.
+    """
+    looks, at_least = known.lower if known is not None else (0, 0)
+    missing = _missing(described, drain=drain, used=used, now=now)
+    if missing <= 0:
+        return replace(described, unseen=0, lower=(0, 0))
+    looks, at_least = looks + 1, min(at_least, missing) if looks else missing
+    enough = looks >= LOOKS_UNTIL_LOWERED
+    # More looks than needed would be a change, and a write, at each of them.
+    return replace(
+        described, unseen=at_least if enough else 0, lower=(min(looks, LOOKS_UNTIL_LOWERED), at_least)
+    )
+
+
+def _missing(plan: PlanSeen, *, drain: timedelta, used: int, now: datetime) -> int:
+    """Return how many of the instances that we leave SageMaker does not call available."""
+    usable = count_at(replace(plan, unseen=0), drain, now).usable
+    if plan.available is None or plan.status != "Active" or not usable:
+        return 0
+    return usable - used - plan.available
+
+
+def unread(arn: str, known: PlanSeen | None, *, why: str, at: datetime) -> PlanSeen:
+    """Return what is known of a plan that cannot be described: what was known, and why it may be outdated."""
+    before = known or PlanSeen(arn=arn, status="Unknown", instance_type="", total=0)
+    return replace(before, trouble=why, trouble_since=at)
+
+
+# ---- money
+
+
+def price_table(overrides: Mapping[str, Decimal], plans: Iterable[tuple[PlanEntry, PlanSeen]]) -> PriceTable:
+    """Return the prices of instances, those of training plans from what was paid for them."""
+    shares = {plan.capacity_key: usd_per_hour(plan, entry.fee_usd) for entry, plan in plans}
+    known = {capacity: usd for capacity, usd in shares.items() if usd is not None}
+    return PriceTable(overrides=overrides, plans=known)

@@ -103,7 +103,7 @@ class UserOptions:
     array: WrittenIndices | None = None
     """Its tasks, if it is the request of an array."""
     plan: PlanUse | None = None
-    """None: the request does not say; then it is as ``FIRST`` where its pool has plans."""
+    """Its use of plans; None: the request does not say, and it is as ``FIRST`` where its pool has plans."""
     holds_after_failure: bool = False
     """It is held, not ended, once a condition can hold no more."""
 

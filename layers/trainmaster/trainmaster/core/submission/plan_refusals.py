@@ -59,24 +59,24 @@ class PlanRefusals:
 
     def _unlike(self, field: str, plans: list[PlanSeen]) -> Iterator[FieldError]:
         """Yield that none of the plans has the type, or so many instances; nothing if one will do."""
-        asked = [
+        wanted = [
             (capacity.instance_type, count)
             for shape in self.ask.shapes
             for capacity, count in shape.vector.items()
             if capacity.capacity_type is CapacityType.PLAN
         ]
-        of_type = [plan for plan in plans if plan.instance_type in {kind for kind, _ in asked}]
+        of_type = [plan for plan in plans if plan.instance_type in {kind for kind, _ in wanted}]
         if not of_type:
             types = ", ".join(f"{plan.name} is of {plan.instance_type}" for plan in plans)
-            message = f"the job asks for {asked[0][0]}, but plan {types}"
+            message = f"the job asks for {wanted[0][0]}, but plan {types}"
             yield self._error(field, message, f"ask for {plans[0].instance_type}")
         elif not any(
-            plan.instance_type == kind and count <= plan.total for plan in of_type for kind, count in asked
+            plan.instance_type == kind and count <= plan.total for plan in of_type for kind, count in wanted
         ):
             most = max(of_type, key=lambda plan: plan.total)
             yield self._error(
                 field,
-                f"the job asks for {min(count for _, count in asked)}, but plan {most.name} has"
+                f"the job asks for {min(count for _, count in wanted)}, but plan {most.name} has"
                 f" {most.total} {most.instance_type} in all",
                 f"ask for at most {most.total}",
             )

@@ -9,8 +9,12 @@ from trainmaster.core.request.validation.channels import channel_contradictions
 from trainmaster.core.request.validation.containers import container_contradictions
 from trainmaster.core.request.validation.contradiction import Contradiction
 from trainmaster.core.request.validation.fields import place_mistakes
-from trainmaster.core.request.validation.meaning import meaning_mistakes, resource_mistakes, tag_mistakes
-from trainmaster.core.request.validation.plans import plan_mistakes
+from trainmaster.core.request.validation.meaning import (
+    meaning_mistakes,
+    plan_mistakes,
+    resource_mistakes,
+    tag_mistakes,
+)
 from trainmaster.core.request.validation.sections import Section
 from trainmaster.core.request.validation.shape import shape_mistakes
 

@@ -5,7 +5,15 @@ from difflib import get_close_matches
 
 from trainmaster.core.errors import Path, quoted
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
-from trainmaster.core.request.options import ALTERNATIVES, READERS, TAG_PREFIX, BadOptionError, nearest_option
+from trainmaster.core.request.options import (
+    ALTERNATIVES,
+    PLAN,
+    READERS,
+    TAG_PREFIX,
+    BadOptionError,
+    PlanUse,
+    nearest_option,
+)
 from trainmaster.core.request.strict_json import Mistake
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
@@ -223,3 +231,34 @@ def _alternatives(body: Section, ways: list[str]) -> Iterator[Mistake]:
         if text(tag, "Key") == ALTERNATIVES and ways[:1] in (["InstanceGroups"], ["InstancePreferences"]):
             hint = "remove the tag, or give one InstanceType"
             yield Mistake(("Tags", index), f"{ALTERNATIVES} cannot be used together with {ways[0]}", hint)
+
+
+_PLAN_FIELD: Path = (_ROOT, "TrainingPlanArn")
+"""Source of what it excludes: SageMaker API reference, ResourceConfig."""
+_ONE_TYPE = "give one InstanceType, or leave the plan out"
+
+
+def plan_mistakes(body: Section) -> Iterator[Mistake]:
+    resources = section(body, _ROOT) or {}
+    tags = {text(tag, "Key"): (index, text(tag, "Value")) for index, tag in elements(body, "Tags")}
+    number, use = tags.get(PLAN, (0, None))
+    named, place = "TrainingPlanArn" in resources, ("Tags", number, "Value")
+    if named and use in {PlanUse.FIRST, PlanUse.NEVER}:
+        message = f"of {PLAN} is {use}, but ResourceConfig.TrainingPlanArn names a plan"
+        yield Mistake(place, message, "remove the tag, or the field")
+    if not named and use != PlanUse.ONLY:
+        return
+    at: Path = _PLAN_FIELD if named else place
+    for way in ("InstanceGroups", "InstancePreferences"):
+        if way in resources:
+            yield Mistake(at, f"cannot be used together with {way}: a plan is of one type", _ONE_TYPE)
+    if body.get("EnableManagedSpotTraining") is True:
+        hint = "remove EnableManagedSpotTraining, or leave the plan out"
+        yield Mistake(at, "cannot be used together with managed spot training", hint)
+    index, alternatives = tags.get(ALTERNATIVES, (0, None))
+    if named and alternatives is not None:
+        hint = f"remove the tag, or write {PLAN}=only instead of the ARN"
+        yield Mistake(("Tags", index), f"{ALTERNATIVES} cannot be used together with a plan's ARN", hint)
+    elif alternatives is not None and ":spot" in alternatives:
+        message = f"of {ALTERNATIVES} has a spot shape, but the job is to run on plans only"
+        yield Mistake(("Tags", index, "Value"), message, f"remove :spot, or write {PLAN}=first")

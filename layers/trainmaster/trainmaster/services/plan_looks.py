@@ -10,8 +10,7 @@ from trainmaster.core.outbox import plan_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.policy.plan_looks import after_look, is_due, unread
-from trainmaster.core.policy.plan_windows import PlanSeen
+from trainmaster.core.policy.plan_windows import PlanSeen, after_look, is_due, unread
 from trainmaster.core.policy.training_plans import PlanEntry
 from trainmaster.ports import Clock, JobStore, PlanReader, PolicyStore, PoolReader
 from trainmaster.services.calendars import NOTED
