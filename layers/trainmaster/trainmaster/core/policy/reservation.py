@@ -140,7 +140,7 @@ def with_reserved(
     if not known:
         return tuple(changes)
     by_calendar = {change.at: change for change in changes}
-    begins_and_ends = {instant for each in known for instant in (each.from_, each.to)}
+    begins_and_ends = {instant for reserved in known for instant in (reserved.from_, reserved.to)}
     merged: list[CapacityFrom] = []
     in_force = changes[0]
     for instant in sorted(by_calendar.keys() | {at for at in begins_and_ends if since < at < until}):
@@ -176,7 +176,7 @@ def overbooked(
     """
     seen: set[tuple[int, str]] = set()
     for number, change in enumerate(changes):
-        holding = [index for index, each in enumerate(reservations) if each.holds_at(change.at)]
+        holding = [index for index, reserved in enumerate(reservations) if reserved.holds_at(change.at)]
         for instance_type in dict.fromkeys(
             name for index in holding for name in reservations[index].instances
         ):
