@@ -87,9 +87,9 @@ def installed(wheel: Path, folder: Path, *, extra: str | None = None) -> Install
     return there
 
 
-def pip_install(there: Installed, what: str) -> None:
+def pip_install(there: Installed, *packages: str) -> None:
     subprocess.run(
-        [str(there.bin / "python"), "-m", "pip", "install", "--quiet", what],
+        [str(there.bin / "python"), "-m", "pip", "install", "--quiet", *packages],
         cwd=there.empty,
         check=True,
         timeout=INSTALL_SECONDS,

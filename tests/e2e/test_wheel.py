@@ -28,7 +28,7 @@ NEEDS = {
     "cli.full_screen": "textual",
     "dashboard.dashboard_routes": "starlette",
     "gateway.gateway_server": "uvicorn",
-    "gateway.web_app": "starlette",
+    "gateway.web_app": "anyio",  # which starlette brings
     "gateway.web_pages": "starlette",
     "sdk.v2_session": "sagemaker",
     "session": "sagemaker",

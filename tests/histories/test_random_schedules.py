@@ -9,9 +9,9 @@ from tests.histories.playing import play
 BLOCK = 100
 """Histories of one test, so that workers share them."""
 FEW = int(os.environ.get("TRAINMASTER_HISTORIES", "100"))
-"""What ``make test`` plays; ``.ci/run`` asks for 1,000, ``make test-long`` for 10,000 others."""
-MANY = 10_000
-"""What ``make test-long`` plays, others."""
+"""What ``make test`` plays; ``.ci/run`` asks for 1,000, and plays a third of ``MANY`` others."""
+MANY = 3_000
+"""What ``make test-long`` plays, others; ``python -m tests.histories --count 10000`` plays more."""
 FIRST_OF_MANY = 1_000_000
 
 

@@ -119,7 +119,7 @@ def dry_run_comes_true(stage: Stage) -> None:
 
 
 def price_of_preemption(stage: Stage) -> None:
-    """A job that never saves would lose two hours for a short wait; later the wait is worth that."""
+    """A job that never saves would lose two hours for a short wait; later that is worth it, and once more."""
     stage.submit("taught", priority=0, minutes=150)  # what nobody knows the length of is stopped at once
     stage.until_state(taught="running")
     stage.advance(145 * 60)
@@ -160,10 +160,24 @@ def price_of_preemption(stage: Stage) -> None:
     stage.finish("urgent")
     stage.until_state(long="running")
     stage.advance(5 * 60)
+    _second_preemption(stage)
+
+
+def _second_preemption(stage: Stage) -> None:
     stage.submit("urgent-too", priority=40)
+    stage.advance(A_MOMENT)
+    why = stage.look("urgent-too")["waiting"]["message"]
+    stage.check("who was stopped lately is not stopped at once", expected=["long"], actual=stage.stopped())
+    stage.check(
+        "though little would be lost",
+        expected="stopping long would lose 0.1 h of work",
+        actual=why,
+        ok=re.search(r"; stopping long would lose 0\.[12] h of work for ", why) is not None,
+    )
+    stage.advance((_minute_in(why) - stage.now).total_seconds() + 60)
     stage.until_state(urgent_too="running")
     stage.check(
-        "the next finds it before it has done much, and is served at once",
+        "but by the minute that was said",
         expected=["long", "long-again"],
         actual=[name if name == "long" else "long-again" for name in stage.stopped()],
     )

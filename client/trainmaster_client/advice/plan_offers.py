@@ -37,7 +37,7 @@ class PlansUnreadableError(TrainmasterClientError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to look for."""
+    """A question for AWS: how many instances of a type, how long, and from when on."""
 
     instance_type: str
     instances: int
@@ -74,7 +74,7 @@ class AssessedOffer:
     offer: Offer
     forecast: Forecast
     sooner: timedelta
-    """By how much the queue is empty earlier than without it."""
+    """Time by which the queue is empty earlier than without it."""
 
     @property
     def use(self) -> float:

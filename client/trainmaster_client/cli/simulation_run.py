@@ -3,9 +3,10 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import typer
@@ -18,6 +19,7 @@ from trainmaster_client.cli.connection import CommandApi, connect
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.cli.screen import console, print_lines
 from trainmaster_client.cli.simulation_input import (
+    Without,
     check_source,
     histories,
     policies_of,
@@ -98,15 +100,16 @@ class Study:
     policies: Sequence[tuple[str, Policy]]
     """The one in force first, where there is one."""
     seeds: Sequence[int]
-    prices: PriceTable
+    team_names: Mapping[str, str]
+    counts: Mapping[str, int]
+    """Other capacity, by instance type; empty: as the policies have it."""
+    without: Without | None
 
     @classmethod
     def of(cls, source: SourceOptions, compared: PolicyOptions, api: CommandApi | None) -> "Study":
         """Raises InvalidArgumentError for every option that is not valid."""
-        seeds = read_seeds(source.seeds)
-        read_team_map(source.team_map)
-        read_capacity(compared.capacity)
-        read_without(compared.without)
+        seeds, team_names = read_seeds(source.seeds), read_team_map(source.team_map)
+        counts, without = read_capacity(compared.capacity), read_without(compared.without)
         files = policies_of(compared.policy)
         in_force = [] if api is None else [policy_in_force(api)]
         policies = [*in_force, *files]
@@ -120,14 +123,20 @@ class Study:
             api=api,
             policies=policies,
             seeds=seeds,
-            prices=PriceTable(overrides=policies[-1][1].prices),
+            team_names=team_names,
+            counts=counts,
+            without=without,
         )
+
+    @property
+    def prices(self) -> PriceTable:
+        """Return the prices of the last policy, for all columns alike."""
+        return PriceTable(overrides=self.policies[-1][1].prices)
 
     def results(self, progress: Share) -> Iterator[Result]:
         runs = len(self.seeds) if self.source.trace is not None else 1
-        names = read_team_map(self.source.team_map)
-        for number, found in enumerate(histories(self.source, self.policies[0][1], self.api, self.seeds)):
-            history = with_teams(found, names)
+        for number, read in enumerate(histories(self.source, self.policies[0][1], self.api, self.seeds)):
+            history = with_teams(read, self.team_names)
             plans, lead = self._plans(history)
             replays = replays_of(history, plans, progress=_part(progress, number, runs))
             comparison = compare(history, replays, prices=self.prices)
@@ -152,7 +161,7 @@ class Study:
         load = self.compared.load
         if load is None and is_trace and not self.compared.capacity_as_written:
             load = TRACE_LOAD
-        counts = read_capacity(self.compared.capacity) if is_trace else {}
+        counts = self.counts if is_trace else {}
         policies, lead = [], []
         for label, policy in self.policies:
             larger, sentences = (policy, ()) if load is None else sized(history, policy, load=load)
@@ -163,17 +172,14 @@ class Study:
         return policies, lead
 
     def _variants(self, label: str, policy: Policy) -> Iterator[ColumnPlan]:
-        counts = read_capacity(self.compared.capacity)
-        if counts and self.source.trace is None:
-            text = ", ".join(f"{name}={count}" for name, count in counts.items())
-            yield ColumnPlan(label=f"{label}, {text}", policy=with_capacity(policy, counts))
-        without = read_without(self.compared.without)
-        if without is not None:
-            other = policy
-            for rule in without.rules:
-                other = without_rule(other, rule)
-            text = ", ".join((*without.teams, *without.rules))
-            yield ColumnPlan(label=f"{label} without {text}", policy=other, without_teams=without.teams)
+        if self.counts and self.source.trace is None:
+            text = ", ".join(f"{name}={count}" for name, count in self.counts.items())
+            yield ColumnPlan(label=f"{label}, {text}", policy=with_capacity(policy, self.counts))
+        if self.without is not None:
+            teams, rules = self.without.teams, self.without.rules
+            text = ", ".join((*teams, *rules))
+            other = reduce(without_rule, rules, policy)
+            yield ColumnPlan(label=f"{label} without {text}", policy=other, without_teams=teams)
 
 
 def _asked(file: Path, result: Result, progress: Share) -> Iterator[StartHours]:

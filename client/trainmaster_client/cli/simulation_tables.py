@@ -14,6 +14,7 @@ from trainmaster_client.simulate.comparison.seeds import Spread
 from trainmaster_client.simulate.comparison.start_hours import StartHours
 from trainmaster_client.simulate.comparison.summaries import change_lines, unfinished_lines
 from trainmaster_client.simulate.comparison.wording import count_text, later_text, share_text, time_text
+from trainmaster_client.views.short_names import middle_cut
 
 WIDTH = 80
 _LABEL, _CELL, _CHANGE = 31, 14, 18
@@ -137,12 +138,7 @@ def wrapped(lines: Iterable[str], *, indent: str = "  ") -> Iterator[str]:
 
 
 def cut(name: str, width: int) -> str:
-    """Shorten a long name to its beginning and its end."""
-    text = printable(name)
-    if len(text) <= width:
-        return text
-    head = (width - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+    return middle_cut(printable(name), width)
 
 
 def capacity_text(policy: Policy) -> str:

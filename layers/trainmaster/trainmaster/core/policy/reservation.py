@@ -10,6 +10,7 @@ from trainmaster.core.policy.findings import Location, nearest, shown
 from trainmaster.core.policy.keys import Section, needed
 from trainmaster.core.policy.kinds import ByName, Whole
 from trainmaster.core.policy.names import DEFAULT_TEAM, INSTANCE_TYPE, NAME, NAME_HINT, refuse_repeated_names
+from trainmaster.core.policy.pool_quotas import Quota
 
 MOST_RESERVATIONS = 50
 """Reservations that a pool may have: each pass looks at all of them."""
@@ -92,6 +93,24 @@ def check_reservations(
                 place = at.item(index).below("instances").below(instance_type)
                 hint = f"on-demand types of the pool: {', '.join(capacity) or 'none'}"
                 place.refuse("is not in the capacity of the pool", nearest(instance_type, capacity) or hint)
+
+
+def warn_of_small_quotas(
+    reservations: Sequence[Reservation], quotas: Mapping[str, Quota], at: Location
+) -> None:
+    """Warn of instances that the team's quota and borrowing limit keep it from using: they stand idle."""
+    for index, reservation in enumerate(reservations):
+        quota = quotas.get(reservation.team)
+        for instance_type, count in reservation.instances.items():
+            limit = (quota.borrowing_limit or {}).get(instance_type) if quota else None
+            if quota is None or limit is None:
+                continue
+            most = quota.nominal.get(instance_type, 0) + limit
+            if count > most:
+                at.item(index).below("instances").below(instance_type).warn(
+                    f"is more than team {reservation.team} may use: its quota and borrowing limit are {most}",
+                    f"write at most {most}, or raise the quota",
+                )
 
 
 def check_reserving_teams(reservations: Sequence[Reservation], teams: Sequence[str], at: Location) -> None:
