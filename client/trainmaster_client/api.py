@@ -161,7 +161,7 @@ class ApiClient(ArrayRoutes):
     ) -> Document:
         """Return attempts, capacity and warm pools of a time, by default the last 24 hours; all pages."""
         parameters = {"pool": pool, "from": start, "to": end}
-        return self._whole("/timeline", parameters, "attempts", "capacity", "warm")
+        return self._whole("/timeline", parameters, "attempts", "capacity", "warm", "ahead")
 
     def pool_history(
         self,

@@ -76,6 +76,23 @@ def test_the_keyboard_alone_goes_from_attempt_to_attempt_and_to_its_job(tab: Tab
     tab.page.wait_for_selector("main[data-page='job']")
 
 
+def test_shift_and_drag_zoom_to_what_was_brushed(tab: Tab) -> None:
+    tab.go("timeline?span=24")
+    chart = tab.page.locator(".timeline")
+    tab.page.wait_for_selector("svg.timeline-track rect.bar")
+    box = chart.bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 60)
+    tab.page.keyboard.down("Shift")
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + 0.65 * box["width"], box["y"] + 70, steps=4)
+    assert tab.page.locator(".timeline-brush").is_visible()
+    tab.page.mouse.up()
+    tab.page.keyboard.up("Shift")
+    tab.page.wait_for_function("() => /span=6/.test(location.hash)")
+    assert tab.page.locator(".timeline-brush").is_hidden()
+
+
 def test_thirty_days_of_500_attempts_are_drawn_within_a_second(tab: Tab, stage: Stage) -> None:
     def answer(route: Route) -> None:
         route.fulfill(json=thirty_days("p5", stage.world.now()))

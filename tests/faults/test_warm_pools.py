@@ -69,15 +69,34 @@ def test_what_is_kept_where_the_policy_writes_nothing(
     assert sent.get("KeepAlivePeriodInSeconds") == seconds
 
 
-def test_what_the_defaults_keep_makes_room_for_a_job_that_cannot_use_it(new_world: NewWorld) -> None:
-    world = new_world({"pools": [{"name": "main", "capacity": {A: 2}}]}, as_written=True)
+def two_jobs_end(world: World) -> None:
     for name in ("job1", "job2"):
         world.submit(name)
     world.schedule()
     trains(world, "job1", "job2")
     for name in ("job1", "job2"):
         ends(world, name)
+
+
+def test_what_no_job_is_known_to_come_for_is_given_up_by_default(new_world: NewWorld) -> None:
+    world = new_world({"pools": [{"name": "main", "capacity": {A: 2}}]}, as_written=True)
+    two_jobs_end(world)
+    world.a_minute_passes()
+    assert warm_rows(world) == []
+    assert all(world.sagemaker.jobs[name].warm_status != "Available" for name in ("job1", "job2"))
+    world.check("job1", "job2")
+
+
+def test_what_the_policy_promises_makes_room_for_a_job_that_cannot_use_it(
+    new_world: NewWorld,
+) -> None:
+    pool = {"name": "main", "capacity": {A: 2}, "warm_pool": {"retain": "10m"}}
+    world = new_world({"pools": [pool]}, as_written=True)
+    two_jobs_end(world)
     assert warm_rows(world) == ["job1", "job2"], "nobody waits, and a job may come"
+    (shown,) = world.api("GET", "/pools")["pools"]
+    promised = "kept for 10m00s after their job, longer for a waiting job that can use them"
+    assert [warm["because"] for warm in shown["warm_pools"]] == [promised] * 2
     world.submit("wide", ResourceConfig=WIDE)
     world.schedule()
     world.a_minute_passes()

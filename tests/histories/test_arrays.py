@@ -12,7 +12,7 @@ from trainmaster.api.array_changes import cancel_array, patch_array
 from trainmaster.api.request_context import Call, enter
 from trainmaster.core.errors import TrainmasterError
 
-from tests.histories.drawn import document_of, request_of
+from tests.histories.drawn import document_of, request_of, with_parents
 from tests.histories.history import History
 from tests.histories.playing import STAGE, played
 from tests.histories.world import USER, World
@@ -24,6 +24,13 @@ BLOCK, MANY, STEPS = 30, 600, 260
 pytestmark = pytest.mark.thorough
 
 
+def after_others(request: dict[str, Any], dice: random.Random, others: list[str]) -> dict[str, Any]:
+    """A third of the arrays wait for a job or for the array before, and end if they can run no more."""
+    waiting = with_parents(request, dice, others)
+    tags = [tag for tag in waiting["Tags"] if tag["Key"] != "trainmaster:after-failed"]
+    return {**waiting, "Tags": tags}
+
+
 @dataclass(slots=True)
 class Sweeping(History):
     """A history in which people submit arrays, too."""
@@ -32,6 +39,8 @@ class Sweeping(History):
     running: Counter[str] = field(default_factory=Counter)
     """Tasks that ran at the last look, by array."""
     started: int = 0
+    waited: int = 0
+    """Arrays that waited for a job or an array, and then ran or ended with it."""
     throttled: int = 0
     """Looks at an array that ran as many tasks as it may."""
 
@@ -59,6 +68,7 @@ class Sweeping(History):
         name = f"sweep{len(self.arrays)}"
         self.arrays.append(name)
         request = request_of(name, self.dice, self.world.document)
+        request = after_others(request, self.dice, [*self.names, *self.arrays[:-1]])
         stop_after = self.dice.choice([0, 2, 10])
         body = {"request": request, "tasks": self.dice.choice(TASKS), "stop_after_failures": stop_after}
         self.start(f"submit {name}", lambda: self._call("add", name, body))
@@ -128,6 +138,7 @@ class Sweeping(History):
             assert array.is_ended, (name, array.counts)
             assert array.ended_at is not None, name
             self.started += array.ends.completed.bit_count()
+            self.waited += array.template.after is not None and bool(array.template.after.conditions)
 
 
 def test_arrays_keep_the_invariants_whatever_is_interleaved() -> None:
@@ -146,3 +157,4 @@ def _play_block(first: int) -> None:
     ]
     assert sum(history.started for history in histories) >= BLOCK, "the dice must come to the case"
     assert sum(history.throttled for history in histories) >= BLOCK, "the dice must come to the case"
+    assert sum(history.waited for history in histories) >= 2, "the dice must come to the case"

@@ -29,11 +29,11 @@ NEW_NAMES = {
     *("refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"),
     *("warm_start", "history_since", "changed_at", "past#", "statuses"),
     *("stopped_for", "made_room_for", "futile", "startups", "no_capacity", "served#"),
-    *("unseen", "metrics_sought_at", "stops"),
+    *("unseen", "metrics_sought_at", "stops", "warm_saved", "warm_saved_cents", "cold_startup", "because"),
 }
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}
-NEW_ROWS = {"O", "OT", "L", "D", "DL", "DW", "DWL", "C", "G", "Y"}
+NEW_ROWS = {"O", "OT", "L", "D", "DL", "DW", "DWL", "C", "G", "Y", "WH"}
 """How partitions begin that the earlier release does not look into."""
 NEW_POOL_ROWS = {("P", "told"), ("P", "front")}
 """Of pools, which it reads by their keys."""

@@ -53,7 +53,7 @@ def played(history: PlannedHistory) -> Recording:
 
 def told(scenario: Scenario) -> Recording:
     """A story of ``tests.scenarios``, to its end and three minutes on."""
-    with _folder() as folder, on_stage(folder, scenario.policy) as stage:
+    with _folder() as folder, on_stage(folder, scenario.policy, speed=scenario.speed) as stage:
         scenario.story(stage)
         stage.plane.control("/clock", {"advance_seconds": _GOES_ON_S})
         return _recording(scenario.name, scenario.policy, stage.plane)

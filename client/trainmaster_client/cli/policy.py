@@ -3,7 +3,7 @@
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
@@ -89,7 +89,7 @@ def validate(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(document)
         return
-    print_lines([f"{file.name} is valid."])
+    print_lines([f"{file.name} is valid.", *clock_lines(document.get("by_the_clock") or ())])
     _print_warnings(document, places)
 
 
@@ -132,6 +132,7 @@ def diff(
     print_lines(list(job_lines(tried.get("changes") or ())) or ["No job would start, stop or wait for it."])
     if tried.get("truncated"):
         print_lines(["More jobs wait: only the first that ask for the same thing were looked at."])
+    print_lines(clock_lines(tried.get("by_the_clock") or ()))
     _print_warnings(tried, places)
     if asked_replay is not None:
         print_lines(["", *asked_replay.replayed(api, new), *asked_replay.closing])
@@ -254,6 +255,14 @@ def job_lines(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         message = printable(change.get("message"))
         name = printable(change.get("job")) or NO_NAME
         yield f"{name} ({place}) {meaning}{f': {message}' if message else ''}"
+
+
+def clock_lines(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what calendars and reservations change in the next days, a line each; none if nothing."""
+    if changes:
+        yield "By the clock, in the next 7 days:"
+    for change in changes:
+        yield f"  {printable(change.get('pool'))}, {printable(change.get('message'))}"
 
 
 def _kind(change: Mapping[str, Any]) -> str:

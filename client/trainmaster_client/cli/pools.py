@@ -11,7 +11,7 @@ from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.views.pool_rows import PoolRow, pool_rows
 
 AheadFlag = Annotated[
-    bool, typer.Option("--ahead", help="Show every change of the calendars in the next 7 days.")
+    bool, typer.Option("--ahead", help="Show all changes by calendars, and reservations, of the next 7 days.")
 ]
 
 
@@ -29,7 +29,7 @@ def pool_lines(rows: Iterable[PoolRow], *, ahead: bool = False) -> Iterator[str]
 
     Args:
         rows: The pools.
-        ahead: Whether all changes of a calendar are shown, or the next one and how many follow.
+        ahead: Whether all changes and reservations are shown, or the next ones and how many follow.
     """
     pool = None
     for pool in rows:
@@ -43,6 +43,11 @@ def pool_lines(rows: Iterable[PoolRow], *, ahead: bool = False) -> Iterator[str]
         yield from (f"  {change}" for change in (pool.calendar if ahead else pool.calendar[:1]))
         if len(pool.calendar) > 1 and not ahead:
             yield f"  and {len(pool.calendar) - 1} more changes of the calendar in 7 days (--ahead)"
+        yield from (
+            f"  {reservation}" for reservation in (pool.reservations if ahead else pool.reservations[:1])
+        )
+        if len(pool.reservations) > 1 and not ahead:
+            yield f"  and {len(pool.reservations) - 1} more reservations in 7 days (--ahead)"
         yield from (f"  team {team}" for team in pool.teams)
         yield from (f"  warm: {warm}" for warm in pool.warm)
         yield from (f"  {warning}" for warning in pool.warnings)

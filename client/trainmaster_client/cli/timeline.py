@@ -1,8 +1,9 @@
 """``trainmaster timeline``: which job had which instance when, as a picture of text."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.timeline_chart import Window, chart_lines
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import api_time, instant
 from trainmaster_client.jobs.newer_routes import newer_route
 from trainmaster_client.jobs.timelines import timeline as timeline_view
@@ -72,3 +74,22 @@ def timeline(
     width = screen.width if screen.is_terminal or screen.width < PIPE_COLUMNS else PIPE_COLUMNS
     window = Window(since=since, until=until, now=now, width=width)
     print_lines(chart_lines(timeline_view(document), window), to=screen)
+    print_lines(ahead_lines(document.get("ahead") or ()), to=screen)
+
+
+def ahead_lines(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what calendars and reservations are going to change, a line each; none if nothing."""
+    if changes:
+        yield "Ahead, in the next 7 days:"
+    for change in changes:
+        at = datetime.fromisoformat(str(change["at"]))
+        kept = [
+            f"{_counts(instances)} for team {printable(team)} alone"
+            for team, instances in (change.get("reserved") or {}).items()
+        ]
+        there = "; ".join([_counts(change.get("capacity") or {}), *kept])
+        yield f"  {printable(change.get('pool'))}, from {at:%Y-%m-%d %H:%M} UTC on {there}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return " + ".join(f"{count}x {printable(name)}" for name, count in counts.items()) or "nothing"

@@ -34,7 +34,7 @@ HELP = {
     "dependency": "trainmaster tree {name} shows what it waits for; trainmaster after {name} --none has it"
     " wait for no job",
     "window": "let it save (CheckpointConfig) or set a shorter MaxRuntimeInSeconds, so that it may start"
-    " before the instant that is named; trainmaster pools --ahead shows the calendar",
+    " before the instant that is named; trainmaster pools --ahead shows calendar and reservations",
     "backoff": "nothing to do; it retries automatically",
     "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
     "account-limit": "ask AWS Service Quotas for a higher training quota on this type",

@@ -42,6 +42,8 @@ class PoolRow:
     gauges: tuple[Gauge, ...]
     calendar: tuple[str, ...]
     """Changes of its capacity by its calendar in the next days, in order."""
+    reservations: tuple[str, ...]
+    """Reservations that hold or begin in the next days, the first to begin first."""
     plans: tuple[str, ...]
     """Its training plans: how many instances, and when their windows are."""
     teams: tuple[str, ...]
@@ -94,6 +96,7 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
             f"from {datetime.fromisoformat(change['at']):%Y-%m-%d %H:%M} UTC on {_counts(change['capacity'])}"
             for change in pool.get("calendar") or ()
         ),
+        reservations=tuple(_reservation_text(each) for each in pool.get("reservations") or ()),
         plans=tuple(_plan_text(plan, now) for plan in pool.get("plans") or ()),
         teams=tuple(_team_text(team, rules) for team in pool.get("teams") or ()),
         warm=tuple(
@@ -103,6 +106,14 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
         ),
         warnings=tuple(_warnings(pool, now)),
         facts=tuple(_facts(pool, end)),
+    )
+
+
+def _reservation_text(reservation: Part) -> str:
+    begin, end = (f"{datetime.fromisoformat(reservation[key]):%Y-%m-%d %H:%M} UTC" for key in ("from", "to"))
+    return (
+        f"reservation {printable(reservation['name'])}, {begin} to {end}:"
+        f" {_counts(reservation['instances'])} for team {printable(reservation['team'])} alone"
     )
 
 

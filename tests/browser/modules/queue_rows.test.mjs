@@ -42,6 +42,7 @@ test("instants in a text of the API are on the reader's clock", () => {
   const now = new Date("2026-11-27T12:00:00Z");
   assert.equal(localTimes("expected by 2026-11-27 20:00 UTC at the latest", now), "expected by 21:00 at the latest");
   assert.equal(localTimes("since 2026-11-28T23:30:00Z", now), "since 29 Nov 00:30");
+  assert.equal(localTimes("next window 2026-11-27 20:00 to 2026-11-28 08:30 UTC", now), "next window 21:00 to 28 Nov 09:30");
   assert.equal(localTimes("needs ml.p5.48xlarge=1, free 0", now), "needs ml.p5.48xlarge=1, free 0");
   assert.equal(localTimes("on 2026-13-45 20:00 UTC", now), "on 2026-13-45 20:00 UTC");
 });

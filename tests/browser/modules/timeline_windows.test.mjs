@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DAY, HOUR, axisMarks, covers, panned, readWindow, windowEndingNow, zoomed } from "../web/timeline/windows.js";
+import { DAY, HOUR, axisMarks, brushed, covers, panned, readWindow, windowEndingNow, zoomed } from "../web/timeline/windows.js";
 
 const NOW = Date.parse("2026-11-02T12:00:00Z");
 
@@ -59,4 +59,11 @@ test("no window has more marks than its width holds", () => {
       assert.ok(marks.length >= 1 && marks.length <= width / 40, `${span / HOUR} h on ${width}: ${marks.length}`);
     }
   }
+});
+
+test("a brush shows what lies between its ends, in either direction, an hour at least and some of the past", () => {
+  assert.deepEqual(brushed(NOW - 9 * HOUR, NOW - 5 * HOUR, NOW), { from: NOW - 9 * HOUR, to: NOW - 5 * HOUR });
+  assert.deepEqual(brushed(NOW - 5 * HOUR, NOW - 9 * HOUR, NOW), { from: NOW - 9 * HOUR, to: NOW - 5 * HOUR });
+  assert.deepEqual(brushed(NOW - 5 * HOUR, NOW - 5 * HOUR + 1000, NOW).to - brushed(NOW - 5 * HOUR, NOW - 5 * HOUR + 1000, NOW).from, HOUR);
+  assert.deepEqual(brushed(NOW + 2 * HOUR, NOW + 6 * HOUR, NOW), { from: NOW - HOUR, to: NOW + 3 * HOUR });
 });

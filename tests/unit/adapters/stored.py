@@ -190,7 +190,7 @@ def full_job() -> Job:
         "role": "0a1b",
         "key_hash": "1" * 64,
         "own_quota": {A: 2},
-        "array": TaskOf(name="train", index=1, position=0),
+        "array": TaskOf(name="train", index=1, position=0, at_most=4, stop_after=10),
     }
     every = replace(every, after=AFTER, eligible_at=NOON + minutes(3), has_dependents=True)
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))

@@ -12,7 +12,7 @@ from trainmaster.core.policy.job_rules import Rules
 from tests.markdown import codes, table, text_of
 
 POLICY = text_of("docs/policy.md")
-OF_AN_INSTANT = {"base", "stops", "ahead", "seen_plans", "plan_capacity", "plans_ahead"}
+OF_AN_INSTANT = {"base", "stops", "reserved", "ahead", "seen_plans", "plan_counts", "plans_ahead"}
 """Fields of a pool that its calendar and its plans fill in, which nobody writes."""
 
 

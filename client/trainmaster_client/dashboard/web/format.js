@@ -123,9 +123,11 @@ export function middle(text, most) {
 
 const INSTANTS = /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z| UTC|\+00:00)/g;
 
+const SPANS = /(\d{4}-\d\d-\d\d \d\d:\d\d)(?= to \d{4}-\d\d-\d\d \d\d:\d\d UTC)/g; // whose zone is said once
+
 // A text of the API with its instants, which are UTC, on the reader's clock.
 export function localTimes(text, now = new Date()) {
-  return String(text ?? "").replace(INSTANTS, (written, day_, time) => (date(`${day_}T${time}:00Z`) ? clock(`${day_}T${time}:00Z`, now) : written));
+  return String(text ?? "").replace(SPANS, "$1 UTC").replace(INSTANTS, (written, day_, time) => (date(`${day_}T${time}:00Z`) ? clock(`${day_}T${time}:00Z`, now) : written));
 }
 
 export { DASH };

@@ -28,8 +28,9 @@ async function ask(job, context) {
     return;
   }
   const types = [...new Set([type, ...pools.flatMap((pool) => [...Object.keys(pool.capacity ?? {}), ...Object.keys(pool.spot_capacity ?? {})])])];
+  const offered = many > 1 ? type : (types[1] ?? type); // half of several, else another type
   const count = h("input", { id: "shape-count", type: "number", min: "1", max: String(MOST), step: "1", required: true, value: Math.max(1, Math.floor(many / 2)) });
-  const kind = h("select", { id: "shape-type" }, types.map((one) => h("option", { value: one, selected: one === type }, one)));
+  const kind = h("select", { id: "shape-type" }, types.map((one) => h("option", { value: one, selected: one === offered }, one)));
   const both = h("input", { type: "checkbox" });
   const expected = h("p", { role: "status" });
   const copy = () => shaped(request, job.name, { type: kind.value, count: Number(count.value), isEither: both.checked });

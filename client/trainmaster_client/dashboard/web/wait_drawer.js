@@ -7,8 +7,11 @@ import { hrefOf, stateCell } from "./job_cells.js";
 import { told } from "./showing.js";
 import { waitReport } from "./wait_report.js";
 
+const FRESH_MS = 15_000; // a look at a job costs the API an estimate of its start
+
 export class WaitDrawer {
   #row = null;
+  #lookedAt = -Infinity;
   #known = null; // {job, row, wait, questions} of the row that is open
   #turn = 0;
 
@@ -17,18 +20,15 @@ export class WaitDrawer {
     this.element = h("aside", { class: "drawer", hidden: true, tabindex: "-1", "aria-label": "Why", onkeydown: (event) => event.key === "Escape" && this.close() });
   }
 
-  get key() {
-    return this.#row?.key ?? null;
-  }
-
   open(row, context) {
     const isOther = this.#row?.key !== row.key;
+    const isDue = isOther || this.#row.cells.state !== row.cells.state || performance.now() - this.#lookedAt > FRESH_MS;
     this.#row = row;
     if (isOther) this.#known = null;
     this.element.hidden = false;
     this.#paint(context);
     if (isOther) this.element.focus({ preventScroll: true });
-    return this.#look(context);
+    return isDue ? this.#look(context) : null;
   }
 
   // The same row in a new picture of the queue; one that left the queue closes the drawer.
@@ -53,6 +53,7 @@ export class WaitDrawer {
     if (!hrefOf(row)) return;
     this.#turn += 1;
     const turn = this.#turn;
+    this.#lookedAt = performance.now();
     const known = await context.api.local(`jobs/${encodeURIComponent(row.name)}`, { now: new Date().toISOString() }).catch((trouble) => ({ trouble }));
     if (turn !== this.#turn) return;
     this.#known = known;

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainmaster_client.simulate.comparison.devices import Devices
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome
@@ -92,7 +92,7 @@ def waits_of(outcomes: Iterable[JobOutcome]) -> Waits:
 def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis) -> Figures:
     attempts, devices = replay.attempts, basis.devices
     horizon_s = basis.horizon_s
-    there = capacity_devices(replay, devices) * horizon_s
+    there = capacity_device_s(replay, devices, horizon_s=horizon_s)
     stopped = [attempt for attempt in attempts if attempt.end == "preempted"]
     delays = [
         (basis.weight(outcome), s) for outcome in outcomes.values() if (s := outcome.delay_s) is not None
@@ -120,13 +120,33 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
 
 
 def capacity_devices(replay: Replay, devices: Devices) -> int:
-    """Return the capacity of all pools together, as it was replayed."""
+    """Return the capacity of all pools together, as it was replayed: the largest by a calendar."""
     return sum(
         count * devices.each(instance_type)
         for by_choice in replay.capacity.values()
         for by_type in by_choice.values()
         for instance_type, count in by_type.items()
     )
+
+
+def capacity_device_s(replay: Replay, devices: Devices, *, horizon_s: int) -> int:
+    """Return the device-seconds that there were until the horizon, with what a calendar took away."""
+    constant = replace(
+        replay,
+        capacity={
+            pool: {kind: by_type for kind, by_type in kinds.items() if kind != "on-demand"}
+            if pool in replay.steps
+            else kinds
+            for pool, kinds in replay.capacity.items()
+        },
+    )
+    by_calendar = 0
+    for steps in replay.steps.values():
+        ends = [*(step.since_s for step in steps[1:]), horizon_s]
+        for step, end in zip(steps, ends, strict=True):
+            lasts_s = max(0, min(end, horizon_s) - step.since_s)
+            by_calendar += lasts_s * sum(count * devices.each(name) for name, count in step.instances.items())
+    return capacity_devices(constant, devices) * horizon_s + by_calendar
 
 
 def idle_s(interval: WarmInterval) -> int:

@@ -156,7 +156,7 @@ def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
 
 
 def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
-    there = pool_vector(pool)
+    there = pool_vector(replace(pool, capacity=pool.most_capacity))
     for capacity, count in sorted(vector.items()):
         most = there.get(capacity, 0)
         if count > most:

@@ -1,12 +1,14 @@
 """Replays of a history: every pool of a policy, from event to event."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
+from zoneinfo import ZoneInfo
 
 from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.policy.pool_changes import AHEAD, changes_of, changes_with_time
 
 from trainmaster_client.simulate.engine.admitted_jobs import Admission, Admitted, Refused, not_judged
 from trainmaster_client.simulate.engine.children import Children
@@ -14,8 +16,8 @@ from trainmaster_client.simulate.engine.event_queue import Event, EventQueue, Wh
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 from trainmaster_client.simulate.engine.replay_progress import Progress
 from trainmaster_client.simulate.engine.replay_setting import Setting
-from trainmaster_client.simulate.engine.replays import Replay
-from trainmaster_client.simulate.engine.runs import TICK, exact_s, in_s
+from trainmaster_client.simulate.engine.replays import CapacityStep, Replay
+from trainmaster_client.simulate.engine.runs import SECOND, TICK, exact_s, in_s
 from trainmaster_client.simulate.engine.tally import Tally
 from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
 
@@ -54,7 +56,7 @@ def pools_with_children(history: History, policy: Policy) -> list[PoolNames]:
 
 def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
     """Make a replay in which nothing has happened: capacities, and the jobs that are refused."""
-    replay = Replay(policy=label, capacity=capacities(policy))
+    replay = Replay(policy=label, capacity=capacities(policy), steps=capacity_steps(history, policy))
     cut = 0
     for job, outcome in judged(history, policy):
         if isinstance(outcome, Admitted):
@@ -67,10 +69,8 @@ def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
         )
     if unknown := not_judged(policy):
         replay.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
-    if by_the_clock := [pool.name for pool in policy.pools if pool.calendar]:
-        replay.notes.append(
-            f"Calendars are not replayed yet: {', '.join(by_the_clock)} had the capacity outside of them."
-        )
+    if by_the_clock := [pool.name for pool in policy.pools if changes_with_time(pool)]:
+        replay.notes.append(f"Capacity by the clock is replayed in {', '.join(by_the_clock)}.")
     return replay
 
 
@@ -87,8 +87,22 @@ def judged(history: History, policy: Policy) -> Iterator[tuple[PastJob, Admitted
 
 def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     return {
-        pool.name: {"on-demand": dict(pool.capacity), "spot": dict(pool.spot_capacity)}
+        pool.name: {"on-demand": dict(pool.most_capacity), "spot": dict(pool.spot_capacity)}
         for pool in policy.pools
+    }
+
+
+def capacity_steps(history: History, policy: Policy) -> Mapping[str, Sequence[CapacityStep]]:
+    """Return the capacity over the time of a history, of the pools with a calendar."""
+    begins = history.begins
+    until = max([job.submitted_at for job in history.jobs], default=begins) + AHEAD
+    return {
+        pool.name: [
+            CapacityStep(max((change.at - begins) // SECOND, 0), change.capacity)
+            for change in changes_of(pool, since=begins, until=until, zone_of=ZoneInfo)
+        ]
+        for pool in policy.pools
+        if pool.calendar
     }
 
 

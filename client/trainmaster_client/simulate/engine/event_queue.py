@@ -5,6 +5,12 @@ from enum import Enum, auto
 from heapq import heappop, heappush
 from typing import NamedTuple, Self
 
+MINUTE_S = 60
+"""``reconcile`` runs this often, in seconds, and wakes every pool."""
+
+LONGEST_WAIT_S = 32 * 24 * 3600
+"""Seconds that a queue may wait for its calendar: as far ahead as the plane knows it."""
+
 
 class What(Enum):
     SUBMITTED = auto()

@@ -13,6 +13,7 @@ from trainmaster.core.planning.capacity import (
     pool_vector,
     take,
 )
+from trainmaster.core.planning.drains import drained
 from trainmaster.core.planning.preemption import is_spared, stoppable
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
@@ -30,6 +31,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         bool(snapshot.due or snapshot.budgets)
         or any(array_actions(snapshot.arrays, expands=True))
         or snapshot.blocked
+        or (bool(pool.stops or pool.reserved) and bool(drained(snapshot, pool, now=now).actions))
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
         or any(_is_to_be_stopped(job) for job in asked_to_stop(snapshot.running))
         or bool(snapshot.role_starts and snapshot.holds)  # some may be given up

@@ -21,8 +21,9 @@ from trainmaster.core.monitoring.checkpoints import is_worth_a_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
 from trainmaster_client.simulate.engine.admitted_jobs import Admitted, learned_in, submitted, traits_of
+from trainmaster_client.simulate.engine.capacity_over_time import CapacityOverTime
 from trainmaster_client.simulate.engine.checkpoint_turns import CheckpointTurns
-from trainmaster_client.simulate.engine.event_queue import What
+from trainmaster_client.simulate.engine.event_queue import LONGEST_WAIT_S, MINUTE_S, What
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, PastJob
 from trainmaster_client.simulate.engine.pool_passes import PoolPasses
 from trainmaster_client.simulate.engine.pool_state import PoolState
@@ -32,13 +33,10 @@ from trainmaster_client.simulate.engine.runs import Finish, Run
 from trainmaster_client.simulate.engine.simulated_sagemaker import SimulatedSageMaker
 from trainmaster_client.simulate.engine.tally import Tally
 
-MINUTE_S = 60
-"""``reconcile`` runs this often, and wakes every pool."""
 GIVE_UP_S = 3600
 """Seconds after which a queue that has not moved never will, with nothing live and nothing to come."""
 LONGEST_MONTHS_S = 62 * 24 * 3600
 """Longest time, in seconds, that a job may wait for its team's next month."""
-
 _BY_USER = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped on request")
 _DOUBTED = frozenset({FailureClass.SERVICE, FailureClass.HARDWARE, FailureClass.CAPACITY})
 """Failures after which SageMaker keeps no warm pool: the hosts may be to blame."""
@@ -59,6 +57,7 @@ class PoolReplay:
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
         """Make an empty pool."""
         tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
+        state.over_time = CapacityOverTime.of(rules, begins=setting.begins)
         sagemaker = setting.sagemaker_of(rules.name)
         return cls(
             setting=setting,
@@ -73,7 +72,7 @@ class PoolReplay:
     def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
         keys = learned_in(past, admitted)
-        known = self.state.known(traits_of(past, admitted), keys, now=past.submitted_at)
+        known = self.state.lessons.known(traits_of(past, admitted), keys, now=past.submitted_at)
         self.state.enters(submitted(past, admitted, known), past.array)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
@@ -88,7 +87,7 @@ class PoolReplay:
             return self.state.arrays.release(name)
         run = self.sagemaker.news_of(name, serial, what)
         if run is not None:
-            self._news(what, self.state.jobs[name], run)
+            self._news(what, self.state.reuse_settled(name), run)
         return run is not None
 
     def _news(self, what: What, job: Job, run: Run) -> None:
@@ -118,7 +117,7 @@ class PoolReplay:
 
     def _next_minute(self) -> float | None:
         now = self.setting.event_queue.now
-        idle_s = now - self.sagemaker.moved_s
+        idle_s = self.sagemaker.idle_s
         if (
             self.sagemaker.runs
             or self.setting.event_queue.has_news
@@ -126,6 +125,8 @@ class PoolReplay:
             or idle_s < GIVE_UP_S
         ):
             return int(now // MINUTE_S + 1) * MINUTE_S
+        if self.state.lanes and self.state.rules.ahead and idle_s < LONGEST_WAIT_S:
+            return -(-self.sagemaker.second(self.state.rules.ahead[0].at) // MINUTE_S) * MINUTE_S
         if self.state.budgets.limits and idle_s < LONGEST_MONTHS_S:
             month = start_of_month(self.sagemaker.now)
             next_month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)

@@ -3,22 +3,17 @@
 It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
 
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.durations.learned import Known, likely_lengths
-from trainmaster.core.durations.learned_rows import LearnedRow
-from trainmaster.core.durations.traits import Traits, learned_key, notes_places
-from trainmaster.core.forecast.run_times import Run, RunTimes
-from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, served_by
-from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
@@ -30,13 +25,14 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
     WarmPool,
 )
-from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import Policy, PoolPolicy
 
+from trainmaster_client.simulate.engine.capacity_over_time import CapacityOverTime
 from trainmaster_client.simulate.engine.past_jobs import PastArray
+from trainmaster_client.simulate.engine.pool_lessons import PoolLessons
 from trainmaster_client.simulate.engine.replayed_arrays import ReplayedArrays
 from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
-from trainmaster_client.simulate.engine.waiting_lanes import LaneKey, Lanes
+from trainmaster_client.simulate.engine.waiting_lanes import Lanes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,20 +51,18 @@ class PoolState:
     """Reservations by preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
     """Warm pools by training-job name."""
-    run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
-    learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
-    """Learned run times by ``learned_key``."""
+    lessons: PoolLessons = field(default_factory=PoolLessons)
     past_use: dict[str, UseSums] = field(default_factory=dict)
     """Use by team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
-    warm_histories: dict[str, WarmHistory] = field(default_factory=dict)
-    """Records by warm key."""
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
     """Running jobs as a snapshot has them; None if they have changed since."""
+    over_time: CapacityOverTime | None = None
+    """Changes of ``rules`` by a calendar and reservations; None: there are none."""
     version: int = 0
     """It rises with each change of what a snapshot has."""
 
@@ -77,6 +71,15 @@ class PoolState:
         """Make the state of an empty pool."""
         prices = PriceTable(overrides=policy.prices)
         return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
+
+    def follow(self, now: datetime) -> None:
+        """Take over what the calendar and reservations have changed."""
+        if self.over_time is None or self.over_time.is_as_asked(now):
+            return
+        rules = self.over_time.at(now)
+        if rules != self.rules:
+            self.rules = rules
+            self.version += 1
 
     @property
     def is_quiet(self) -> bool:
@@ -96,7 +99,7 @@ class PoolState:
             used=dict(self.used),
             warm=dict(self.warm),
             warm_pools=tuple(self.warm_pools.values()),
-            warm_histories=self._histories() if self.warm_pools else {},
+            warm_histories=self.lessons.of_warm(self.warm_pools.values()),
             holds=tuple(self.holds.values()),
             waiting=waiting,
             arrays=self.arrays.all,
@@ -111,11 +114,6 @@ class PoolState:
             spot_max_wait=self.spot_max_wait,
             past_use=dict(self.past_use) if self.rules.order.fair_share.weight else None,
         )
-
-    def _histories(self) -> dict[str, WarmHistory]:
-        """Return the records of the keys that instances are kept warm for."""
-        keys = {pool.warm_key for pool in self.warm_pools.values()}
-        return {key: self.warm_histories[key] for key in keys if key in self.warm_histories}
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
         """Return the jobs whose back-off is over, the first to be over first."""
@@ -160,13 +158,11 @@ class PoolState:
         if change.leaves_warm is not None:
             self._keeps(change.leaves_warm)
         if change.ended is not None:
-            self._notes_run_time(change, change.ended, now=now)
+            self.lessons.note_run_time(change, change.ended, now=now)
             team = after.spec.team
             self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
             self.served |= served_by(change.ended, at=now)
-        if (lesson := warm_lesson(change, at=now)) is not None:
-            known = self.warm_histories.get(lesson.key, WarmHistory())
-            self.warm_histories[lesson.key] = known.after(lesson)
+        self.lessons.note_warm(change, now=now)
         if self.budgets.limits:
             self.budgets.charge(change)
 
@@ -191,6 +187,18 @@ class PoolState:
         self.jobs[job.name] = job
         self.running[job.name] = running_entry(job)
         self.running_read = None
+
+    def reuse_settled(self, name: str) -> Job:
+        """Return the job, whose attempt is known to have landed in its warm pool from its first news on.
+
+        Until then the plan counts the pool beside the attempt, as the product does.
+        """
+        job = self.jobs[name]
+        if job.live is None or job.live.claim.reuses is None:
+            return job
+        settled = steps.reuse_settled(job, None).after
+        self.changes_attempt(settled)
+        return settled
 
     def _keeps(self, pool: WarmPool) -> None:
         self.version += 1
@@ -233,37 +241,6 @@ class PoolState:
         if self.budgets.limits:
             self.budgets.bill(pool, pool.bill(now))
 
-    def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
-        """Estimate how long a job of these traits, which counts in these histograms, is going to train."""
-        times = self.run_times.get((traits.team, traits.lane))
-        learned_rows = (self.learned.get(learned_key(traits.team, key)) for key in keys)
-        rows = [row.read(now) if row else None for row in learned_rows]
-        return Known(
-            predicted=None if times is None else times.predicted,
-            likely=likely_lengths(rows, limit=traits.limit),
-        )
-
-    def _notes_run_time(self, change: Change, attempt: Attempt, *, now: datetime) -> None:
-        """Learn from a completed job how long later ones of its lane train."""
-        spec = change.after.spec
-        if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
-            return
-        trained = change.before.checkpointed + ((attempt.ended_at or now) - attempt.training_since)
-        trained = timedelta(seconds=int(trained.total_seconds()))  # as the table keeps it
-        run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=now)
-        lane = (spec.team, lane_text(change.after.shapes, spec.choice))
-        times = self.run_times.get(lane)
-        self.run_times[lane] = times.after(run) if times else RunTimes.of(run)
-        place = None if spec.likely is None else spec.likely.place_of(trained)
-        for key in spec.learned_in or ():
-            kind = learned_key(spec.team, key)
-            row = self.learned.get(kind, LearnedRow(newest=now))
-            self.learned[kind] = (
-                row.after_placed(trained, place, ended_at=now)
-                if notes_places(key)
-                else row.after(trained, ended_at=now)
-            )
-
     @staticmethod
     def _count(counter: dict[Capacity, int], vector: Vector, sign: int) -> None:
         for capacity, count in vector.items():
@@ -287,13 +264,12 @@ class PoolState:
             running=dict(self.running),
             holds=dict(self.holds),
             warm_pools=dict(self.warm_pools),
-            run_times=dict(self.run_times),
-            learned=dict(self.learned),
+            lessons=self.lessons.fork(),
             past_use=dict(self.past_use),
             used=dict(self.used),
             warm=dict(self.warm),
-            warm_histories=dict(self.warm_histories),
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),
+            over_time=None if self.over_time is None else self.over_time.fork(),
         )

@@ -1,6 +1,6 @@
 """Data that a replay gives: each attempt as it would have gone under one policy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -51,6 +51,14 @@ class WarmInterval(NamedTuple):
     until_s: int
 
 
+class CapacityStep(NamedTuple):
+    """On-demand capacity of a pool from a second on."""
+
+    since_s: int
+    instances: Mapping[str, int]
+    """By type."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Replay:
     """The replay of one history under one policy."""
@@ -58,7 +66,12 @@ class Replay:
     policy: str
     """Label of the policy: a file's name, ``revision 7``, ``recorded``, ``plain queue``."""
     capacity: Mapping[str, Mapping[str, Mapping[str, int]]]
-    """Capacity by pool, capacity type (``on-demand``, ``spot``) and instance type, as replayed."""
+    """Capacity by pool, capacity type (``on-demand``, ``spot``) and instance type, as replayed.
+
+    It is the largest, where a calendar changes it.
+    """
+    steps: Mapping[str, Sequence[CapacityStep]] = field(default_factory=dict)
+    """On-demand capacity over time, by pool, of those with a calendar."""
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
@@ -77,7 +90,7 @@ def end_text(change: Change) -> str:
     reason = change.ended.end.reason if change.ended.end else None
     if change.after.spot.left and not change.before.spot.left:
         return INTERRUPTED
-    if reason is not None and reason.code == ReasonCode.PREEMPTION:
+    if reason is not None and reason.code in {ReasonCode.PREEMPTION, ReasonCode.WINDOW}:
         return "preempted"
     if change.after.state is JobState.COMPLETED:
         return "completed"

@@ -91,6 +91,11 @@ class SimulatedSageMaker:
             self.now_s, self.now_read = self.event_queue.now, self.instant(self.event_queue.now)
         return self.now_read
 
+    @property
+    def idle_s(self) -> float:
+        """Seconds since something last started or ended."""
+        return self.event_queue.now - self.moved_s
+
     def expects(self, past: PastJob) -> None:
         """Prepare for a job that is submitted."""
         self.courses[past.name] = Course.of(past, self.pace)

@@ -149,6 +149,10 @@ def _replay(column: Column) -> dict[str, Any]:
             pool: {kind: dict(types) for kind, types in capacities.items()}
             for pool, capacities in replay.capacity.items()
         },
+        "capacity_steps": {
+            pool: [{"since_s": step.since_s, "instances": dict(step.instances)} for step in steps]
+            for pool, steps in replay.steps.items()
+        },
         "most_held": [
             {"pool": pool, "capacity_type": kind, "instance_type": name, "instances": held}
             for (pool, kind, name), held in sorted(most_held(replay).items())

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from trainmaster.api.policy_trial import try_policy
 from trainmaster.api.policy_warnings import alarm_warnings, price_warnings, unwatched_warning
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
-from trainmaster.api.views import policy_view
+from trainmaster.api.views import View, policy_view
 from trainmaster.core.errors import (
     FieldError,
     NotFoundError,
@@ -28,7 +28,7 @@ from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_t
 from trainmaster.core.policy.training_plans import plans_elsewhere
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
-from trainmaster.services.calendars import at_instant
+from trainmaster.services.calendars import at_instant, refuse_overbooked
 from trainmaster.services.plan_looks import with_plans
 
 CLOSED_FOR = timedelta(minutes=1)
@@ -148,6 +148,7 @@ def put_policy(context: RequestContext) -> Answer:
     document, text = _document_and_text(_body(context))
     now = context.outside.clock()
     policy = with_plans(at_instant(_parsed(document, context), now), context.outside.policies, now)
+    refuse_overbooked(policy, now)
     refuse_roles_it_cannot_pass(policy, context.outside.training_role_arns)
     if dry_run:
         return _tried(context, policy)
@@ -188,7 +189,9 @@ def _tried(context: RequestContext, policy: Policy) -> Answer:
     refuse_strandings(context.policy, policy, context.outside.reader)
     next_one = context.stored.followed_by(policy.source, None)
     trial = try_policy(context, policy)
-    outcome = {"changes": list(trial.changes), "truncated": trial.is_truncated}
+    outcome: View = {"changes": list(trial.changes), "truncated": trial.is_truncated}
+    if trial.by_the_clock:  # older clients know no such key
+        outcome["by_the_clock"] = list(trial.by_the_clock)
     return Answer(status=HTTPStatus.OK, body=policy_view(next_one, _of_a_put(context, policy)) | outcome)
 
 

@@ -2,22 +2,26 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from trainmaster.api.paging import fitting
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.views import View, field_error_view
+from trainmaster.api.views import View, field_error_view, instant_text
 from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.forecast.differences import Difference, Kind, Outlook, differences
+from trainmaster.core.planning.coming_changes import coming_changes
 from trainmaster.core.planning.order import score_again
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
+from trainmaster.core.policy.pool_changes import changes_with_time
 from trainmaster.core.rules import Violation, check
 
+CLOCK_SHOWN = timedelta(days=7)
+"""Time ahead of which a trial shows what calendars and reservations change."""
 MOST_REQUESTS = 500
 """Requests of waiting jobs read for the rules: one read each, within the function's 15 s."""
 
@@ -27,6 +31,8 @@ class Trial:
     changes: tuple[View, ...]
     is_truncated: bool
     """Whether more was left out for lack of time or room; the first of each kind stand for the others."""
+    by_the_clock: tuple[View, ...] = ()
+    """What calendars and reservations change in the next days, in order."""
 
 
 def try_policy(context: RequestContext, new: Policy) -> Trial:
@@ -54,9 +60,34 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
             if difference.job.name not in fail
         )
         is_truncated = is_truncated or context.outside.reader.queue_length(pool.name) > len(waiting)
-    listed = tuple(fitting(changes))
-    is_cut = rules.is_truncated or len(listed) < len(changes)
-    return Trial(changes=listed, is_truncated=is_truncated or is_cut)
+    clock = sorted(_by_the_clock(context, new), key=lambda view: str(view["at"]))
+    listed = tuple(fitting([*clock, *changes]))
+    is_cut = rules.is_truncated or len(listed) < len(clock) + len(changes)
+    return Trial(
+        changes=listed[len(clock) :],
+        is_truncated=is_truncated or is_cut,
+        by_the_clock=listed[: len(clock)],
+    )
+
+
+def _by_the_clock(context: RequestContext, new: Policy) -> Iterator[View]:
+    """Yield what changes with time in each pool of a policy, and the running jobs that it would stop."""
+    now = context.outside.clock()
+    for pool in new.pools:
+        if not changes_with_time(pool) or not context.has_time:
+            continue
+        before = context.policy.pool(pool.name)
+        snapshot = _snapshot(context, pool, new, now=now)
+        for change in coming_changes(snapshot, before or pool, pool, now=now, until=now + CLOCK_SHOWN):
+            yield {
+                "pool": pool.name,
+                "at": instant_text(change.at),
+                "capacity": {name: list(counts) for name, counts in change.capacity.items()},
+                "begins": [reservation.name for reservation in change.begins],
+                "ends": [reservation.name for reservation in change.ends],
+                "stops": list(change.stops),
+                "message": change.text,
+            }
 
 
 def _concerned(old: Policy, new: Policy) -> list[tuple[PoolPolicy, PoolPolicy]]:

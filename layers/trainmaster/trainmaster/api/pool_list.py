@@ -24,7 +24,7 @@ FEWEST_LOOKED_AT = 50
 _SECTION = "pools"
 
 CALENDAR_SHOWN = timedelta(days=7)
-"""Time ahead of which ``GET /pools`` shows the changes of a calendar."""
+"""Time ahead of which ``GET /pools`` shows the changes of a calendar, and reservations."""
 
 
 def list_pools(context: RequestContext) -> Answer:
@@ -74,6 +74,8 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
         view["warm_pools"] = [warm_view | {"because": because} for warm_view, because in kept]
         if pool.calendar:  # older clients know no such key
             view["calendar"] = _calendar(pool, now=now)
+        if pool.reservations:  # likewise
+            view["reservations"] = _reservations(pool, now=now)
         if pool.plans:
             view["plans"] = plan_views(pool, state.used, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
@@ -90,7 +92,27 @@ def _why_kept(pool: PoolPolicy, state: PoolState, *, now: datetime) -> Iterator[
 def _calendar(pool: PoolPolicy, *, now: datetime) -> list[View]:
     """Show the changes of the calendar in the next days, in order."""
     soon = [change for change in pool.ahead if change.at <= now + CALENDAR_SHOWN]
-    return [{"at": instant_text(change.at), "capacity": dict(change.capacity)} for change in soon]
+    capacities = [pool.capacity, *(change.capacity for change in soon)]
+    return [
+        {"at": instant_text(change.at), "capacity": dict(change.capacity)}
+        for before, change in zip(capacities, soon, strict=False)
+        if change.capacity != before
+    ]
+
+
+def _reservations(pool: PoolPolicy, *, now: datetime) -> list[View]:
+    """Show the reservations that hold, or begin in the next days, the first to begin first."""
+    soon = [each for each in pool.reservations if now < each.to and each.from_ <= now + CALENDAR_SHOWN]
+    return [
+        {
+            "name": reservation.name,
+            "team": reservation.team,
+            "from": instant_text(reservation.from_),
+            "to": instant_text(reservation.to),
+            "instances": dict(reservation.instances),
+        }
+        for reservation in sorted(soon, key=lambda reservation: reservation.from_)
+    ]
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:

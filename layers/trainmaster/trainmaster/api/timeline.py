@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -25,6 +25,10 @@ MOST_WARM_POOLS = 5000
 """Warm pools of one answer: about 1 MB."""
 MOST_CHANGES = 500
 """Changes of a pool's capacity in one answer."""
+AHEAD_SHOWN = timedelta(days=7)
+"""Time ahead of which changes by calendars and reservations are shown, where the period ends now."""
+_UNTIL_NOW = timedelta(minutes=5)
+"""Time before now at which a period still ends now: clocks differ, and callers round."""
 _LIVE, _PAST = "live", "past"
 
 
@@ -184,7 +188,27 @@ def _once(context: RequestContext, pools: Sequence[PoolPolicy], window: Window) 
     """Show what only the first page has, and has completely."""
     capacity = [line for pool in pools for line in capacity_lines(context, pool, window)]
     warm = [view for pool in pools for view in _warm(context, pool.name, window)]
-    return {"capacity": [_line_view(line) for line in capacity], "warm": warm}
+    once: View = {"capacity": [_line_view(line) for line in capacity], "warm": warm}
+    ahead = list(_ahead(pools, window, now=context.outside.clock()))
+    return once | {"ahead": ahead} if ahead else once  # older clients know no such key
+
+
+def _ahead(pools: Sequence[PoolPolicy], window: Window, *, now: datetime) -> Iterator[View]:
+    """Show what calendars and reservations are going to change, in order; nothing if the period is past."""
+    soon = [
+        (change.at, pool.name, change)
+        for pool in pools
+        for change in pool.ahead
+        if change.at <= now + AHEAD_SHOWN and window.until >= now - _UNTIL_NOW
+    ]
+    for at, name, change in sorted(soon, key=lambda entry: entry[:2]):
+        reserved = {team: dict(instances) for team, instances in change.reserved.items()}
+        yield {
+            "at": instant_text(at),
+            "pool": name,
+            "capacity": dict(change.capacity),
+            "reserved": reserved,
+        }
 
 
 def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) -> list[CapacityChange]:

@@ -390,6 +390,13 @@ POOL = {
 }
 
 
+def test_pools_says_why_instances_are_kept_warm(trainmaster: Trainmaster, api: FakeApi) -> None:
+    kept = {"instance_type": P5, "instances": 1, "expires_at": "2026-11-21T02:00:00Z"}
+    warm_pools = [kept | {"because": "kept for 3m00s more"}]
+    script(api, "GET", "/pools", {"pools": [POOL | {"warm_pools": warm_pools}]})
+    assert "; kept for 3m00s more" in trainmaster("pools").out
+
+
 def test_pools_shows_capacity_teams_warm_pools_and_limits(trainmaster: Trainmaster, api: FakeApi) -> None:
     script(api, "GET", "/pools", {"pools": [POOL]})
     lines = trainmaster("pools").out.splitlines()
@@ -472,6 +479,16 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
         "  2026-11-21T01:00:00Z a job of team speech preempted job1: 0.25 instance-hours lost",
     ]
     assert api.received[0].query == {"team": ["vision"], "month": ["2026-11"]}
+
+
+def test_usage_holds_savings_of_warm_pools_against_their_cost(trainmaster: Trainmaster, api: FakeApi) -> None:
+    by = {"productive": 90, "warm_pool": 4, "startup": 6}
+    total = {"instance_hours": 2, "usd": 100, "saved_usd": 0, "warm_saved_usd": 9.5, "by": by}
+    jobs = [{"name": "job1", **total}]
+    script(api, "GET", "/usage", {"team": "a", "month": "2026-11", "jobs": jobs, "total": total})
+    printed = trainmaster("usage").out
+    assert "warm pools saved 9.50 USD of start-up, and cost 4.00 USD" in printed
+    assert "warm starts saved 9.50 USD" in printed
 
 
 def test_usage_compares_what_the_month_was_spent_on_in_60_columns(

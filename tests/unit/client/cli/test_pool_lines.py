@@ -95,3 +95,17 @@ def test_the_changes_of_a_calendar_are_shown_all_or_the_next() -> None:
         first,
         "  from 2026-11-03 08:00 UTC on 2x ml.p5.48xlarge",
     ]
+
+
+def test_reservations_are_shown_the_next_one_and_with_ahead_all() -> None:
+    kept = {"team": "vision", "from": "2026-12-01T08:00:00.000Z", "to": "2026-12-01T20:00:00.000Z"}
+    names = ("demo-day", "exam")
+    reservations = [kept | {"name": name, "instances": {"ml.p5.48xlarge": 1}} for name in names]
+    rows = pool_rows([POOL | {"reservations": reservations}], now=NOON)
+    lines = [
+        f"  reservation {name}, 2026-12-01 08:00 UTC to 2026-12-01 20:00 UTC: 1x ml.p5.48xlarge"
+        " for team vision alone"
+        for name in names
+    ]
+    assert list(pool_lines(rows, ahead=True))[2:] == lines
+    assert list(pool_lines(rows))[2:] == [lines[0], "  and 1 more reservations in 7 days (--ahead)"]

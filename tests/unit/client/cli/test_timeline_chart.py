@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from trainmaster_client.cli.timeline import ahead_lines
 from trainmaster_client.cli.timeline_chart import Window, chart_lines, shortened
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.jobs.timelines import timeline
@@ -239,3 +240,16 @@ def test_C17_each_end_has_its_own_zone_where_the_clocks_change_between(
 def attempt_of(since: datetime, until: datetime) -> dict[str, Any]:
     at = {"claimed_at": since.isoformat(), "training_since": since.isoformat(), "ended_at": until.isoformat()}
     return {**span("night", 0, 1), **at}
+
+
+def test_what_the_clock_is_going_to_change_is_listed_below() -> None:
+    reserved = {"vision": {"ml.p5.48xlarge": 1}}
+    change = {"at": "2026-12-01T08:00:00.000Z", "pool": "p5", "capacity": {"ml.p5.48xlarge": 2}}
+    assert list(
+        ahead_lines([change | {"reserved": reserved}, change | {"reserved": {}, "capacity": {}}])
+    ) == [
+        "Ahead, in the next 7 days:",
+        "  p5, from 2026-12-01 08:00 UTC on 2x ml.p5.48xlarge; 1x ml.p5.48xlarge for team vision alone",
+        "  p5, from 2026-12-01 08:00 UTC on nothing",
+    ]
+    assert list(ahead_lines([])) == []

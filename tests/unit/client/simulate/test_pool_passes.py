@@ -92,6 +92,32 @@ def test_a_warm_pool_of_another_team_gives_way() -> None:
     assert [(one.since_s, one.until_s) for one in found.warm] == [(1240, 1300), (2540, 3140)]
 
 
+def test_a_warm_pool_counts_beside_its_attempt_until_that_trains() -> None:
+    found = replayed(
+        job("first"),
+        job("second", at=1250),
+        job("other", at=1251, team="speech"),
+        policy=policy(2, warm_pool={"keep_alive": "10m", "retain": "10m"}),
+    )
+    assert times(found["second", 0]) == (1250, 1280, 2280, "completed")
+    assert times(found["other", 0])[0] == 1280, "not at once, though an instance is free"
+
+
+def test_jobs_that_follow_each_other_keep_their_instances_warm() -> None:
+    pairs = [(job(f"a{day}", at=5000 * day), job(f"b{day}", at=5000 * day + 1250)) for day in range(5)]
+    found = replay(history(*(one for pair in pairs for one in pair)), policy(1), label="a")
+    warm = [name for (name, _), row in attempts(found).items() if row.warm]
+    assert warm == ["b1", "b2", "b3", "b4"], "of the first pair nothing is known yet"
+    assert sum(idle.until_s - idle.since_s for idle in found.warm) < 4 * (10 + 60 + 10)
+
+
+def test_jobs_that_come_seldom_keep_nothing_warm() -> None:
+    jobs = [job(f"job-{number}", at=2000 * number) for number in range(8)]
+    found = replay(history(*jobs), policy(1), label="a")
+    assert not any(row.warm for row in attempts(found).values())
+    assert all(idle.since_s == idle.until_s for idle in found.warm)
+
+
 def test_an_attempt_stopped_before_it_trained_leaves_no_warm_pool() -> None:
     found = replayed(
         job("low", priority=LOW),

@@ -97,7 +97,7 @@ def test_one_that_has_been_idle_for_longer_than_it_ever_took_says_so() -> None:
 def test_it_says_in_numbers_why_it_is_kept() -> None:
     worth = worth_of(history(1, 1, 2, None), idle=minutes(0), horizon=HORIZON, now=NOON)
     assert worth.text == (
-        "after 3 of the last 4 ends that left such instances idle for so long a job came within 2m00s; "
+        "after 3 of the last 4 ends that left such instances idle this long, a job came within 2m00s; "
         "a warm start saves 4m00s"
     )
 
@@ -105,7 +105,7 @@ def test_it_says_in_numbers_why_it_is_kept() -> None:
 def test_it_says_in_numbers_why_it_is_not_kept() -> None:
     worth = worth_of(history(9, 9, 2, None), idle=minutes(0), horizon=HORIZON, now=NOON)
     assert worth.text == (
-        "after 1 of the last 4 ends that left such instances idle for so long a job came within 4m00s; "
+        "after 1 of the last 4 ends that left such instances idle this long, a job came within 4m00s; "
         "a warm start saves 4m00s"
     )
 

@@ -73,6 +73,15 @@ FULL: dict[str, Any] = {
                 "tags": {"cost-center": "research-7"},
             },
             "plans": [{"arn": PLAN, "teams": ["vision"], "drain": "20m", "fee_usd": 41_000}],
+            "reservations": [
+                {
+                    "name": "demo-day",
+                    "team": "vision",
+                    "from": "2026-12-01T08:00Z",
+                    "to": "2026-12-01T20:00+01:00",
+                    "instances": {P5: 1},
+                }
+            ],
             "order": {
                 "aging": {"per": "12h", "add": 2},
                 "backfill": False,
@@ -288,7 +297,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 38
+    assert len(compared) == 39
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -310,7 +319,18 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    compared = {"name", "quotas", "shares", "calendar", "plans", "capacity", "spot_capacity", "pattern"}
+    compared = {
+        "name",
+        "quotas",
+        "shares",
+        "calendar",
+        "reservations",
+        "team",
+        "plans",
+        "capacity",
+        "spot_capacity",
+        "pattern",
+    }
     compared |= {"subnets", "security_group_ids"}  # one needs the other
     is_compared = compared & set(path) or path[-1] in {
         "pools",
@@ -341,7 +361,7 @@ def test_a_default_of_the_schema_is_that_of_the_parser(path: Path, default: obje
     documents = with_value(path, None), with_value(path, default)
     for document in documents:
         for pool in document.get("pools") or ():
-            pool["quotas"] = pool["calendar"] = None  # they need the capacity
+            pool["quotas"] = pool["calendar"] = pool["reservations"] = None  # they need the capacity
             if {"subnets", "security_group_ids"} & set(path):
                 pool["overrides"] = {path[-1]: pool["overrides"][path[-1]]}  # one needs the other
     without, written = (parse_policy(document) for document in documents)
@@ -359,7 +379,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 64
+    assert len(shown) == 65
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

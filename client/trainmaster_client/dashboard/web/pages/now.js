@@ -82,6 +82,7 @@ function built(data, context) {
     open: (row) => { table.mark(row.key); drawer.open(row, view.context); },
   });
   const drawer = new WaitDrawer((key) => { table.mark(null); table.focusRow(key); });
+  table.element.addEventListener("keydown", (event) => event.key === "Escape" && drawer.close());
   const find = h("input", { type: "search", "data-find": true, "data-key": "find", placeholder: "name, team, pool, reason", autocomplete: "off", value: context.params.find ?? "" });
   const counted = h("span", { class: "dim", role: "status" });
   const pause = h("span", {});

@@ -77,7 +77,7 @@ function filters({ names, chosen }, context) {
         move("−", "Wider", () => state.view.zoom(2)),
         h("button", { type: "button", "data-key": "now", disabled: !params.to, onclick: () => setParams({ to: null, ahead: null }) }, "Now"))),
     h("p", { class: "note", id: "timeline-keys" },
-      "Drag or ← → to move, + − or Ctrl and the wheel to zoom, ↑ ↓ from attempt to attempt, Enter opens the job."),
+      "Drag or ← → to move, + −, Ctrl and the wheel, or Shift and drag to zoom, ↑ ↓ from attempt to attempt, Enter opens the job."),
   ];
 }
 

@@ -6,7 +6,7 @@ import { barDetails, ghostsOf, nameOf } from "./details.js";
 import { GUTTER, drawAxis, drawTrack, outline, patterns, rowHeight, scaleOf } from "./drawing.js";
 import { attemptsTable, legend } from "./legend.js";
 import { barAt, teamSeries, usedShare } from "./tracks.js";
-import { HOUR, covers, panned, zoomed } from "./windows.js";
+import { HOUR, brushed, covers, panned, zoomed } from "./windows.js";
 import { paramsOf } from "./reading.js";
 
 const SETTLED_MS = 250;
@@ -20,6 +20,7 @@ export class TimelineView {
     "data-key": "timeline",
   });
   #tip = h("div", { class: "timeline-tip", hidden: true });
+  #brush = h("div", { class: "timeline-brush", hidden: true });
   #chosen = h("div", { class: "timeline-chosen", "aria-live": "polite" });
   #legend = h("div", {});
   #table = h("details", { class: "timeline-table" }, h("summary", {}, "The same as a table"));
@@ -31,11 +32,11 @@ export class TimelineView {
   #width = 0; // pixels for which it is drawn
 
   constructor() {
-    this.element = h("div", {}, patterns(), this.#chart, this.#tip, this.#chosen, this.#legend, this.#table);
+    this.element = h("div", { class: "timeline-whole" }, patterns(), this.#chart, this.#brush, this.#tip, this.#chosen, this.#legend, this.#table);
     const listeners = {
       keydown: (event) => this.#pressed(event), wheel: (event) => this.#wheeled(event),
       pointerdown: (event) => this.#grabbed(event), pointermove: (event) => this.#moved(event),
-      pointerup: (event) => this.#released(event), pointercancel: () => (this.#drag = null),
+      pointerup: (event) => this.#released(event), pointercancel: () => { this.#drag = null; this.#brush.hidden = true; },
       pointerleave: () => (this.#tip.hidden = true),
     };
     for (const [name, listen] of Object.entries(listeners)) this.#chart.addEventListener(name, listen);
@@ -135,7 +136,8 @@ export class TimelineView {
     if (this.#drag) {
       const share = (this.#drag.x - event.clientX) / Math.max(this.#chart.clientWidth - GUTTER, 1);
       if (Math.abs(this.#drag.x - event.clientX) > FINGER) this.#drag.isMoved = true;
-      if (this.#drag.isMoved) this.#show(panned(this.#drag.window, share, { now: this.now }));
+      if (this.#drag.isBrush) this.#markBrush(event.clientX);
+      else if (this.#drag.isMoved) this.#show(panned(this.#drag.window, share, { now: this.now }));
       this.#tip.hidden = true;
       return;
     }
@@ -151,23 +153,37 @@ export class TimelineView {
 
   #grabbed(event) {
     if (event.button !== 0) return;
-    this.#drag = { x: event.clientX, window: this.shown.window, isMoved: false };
+    this.#drag = { x: event.clientX, window: this.shown.window, isMoved: false, isBrush: event.shiftKey };
     this.#chart.setPointerCapture(event.pointerId);
   }
 
   #released(event) {
-    const wasMoved = this.#drag?.isMoved;
+    const drag = this.#drag;
     this.#drag = null;
-    if (wasMoved) return;
+    this.#brush.hidden = true;
+    if (drag?.isBrush && drag.isMoved) this.#show(brushed(this.#instantAt(drag.x), this.#instantAt(event.clientX), this.now));
+    if (drag?.isMoved) return;
     const under = document.elementFromPoint(event.clientX, event.clientY);
     this.#select(under ? this.#barAt({ target: under, clientX: event.clientX, clientY: event.clientY }) : null);
   }
 
+  #instantAt(clientX) {
+    const { left } = this.#chart.getBoundingClientRect();
+    const { width, size } = this.#sheet();
+    return scaleOf(this.shown.window, width).at((clientX - left) / size);
+  }
+
+  #markBrush(clientX) {
+    const from = this.#brush.parentElement.getBoundingClientRect().left;
+    this.#brush.hidden = false;
+    this.#brush.style.setProperty("--left", `${Math.min(this.#drag.x, clientX) - from}px`);
+    this.#brush.style.setProperty("--wide", `${Math.abs(clientX - this.#drag.x)}px`);
+    this.#brush.style.setProperty("--high", `${this.#chart.offsetHeight}px`);
+  }
+
   #wheeled(event) {
     if (event.ctrlKey || event.metaKey) {
-      const { left } = this.#chart.getBoundingClientRect();
-      const { width, size } = this.#sheet();
-      this.zoom(1.0015 ** event.deltaY, scaleOf(this.shown.window, width).at((event.clientX - left) / size));
+      this.zoom(1.0015 ** event.deltaY, this.#instantAt(event.clientX));
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       this.pan((event.shiftKey ? event.deltaY : event.deltaX) / this.#chart.clientWidth);
     } else return;

@@ -31,6 +31,14 @@ export function panned(window, share, { now, earliest = -Infinity }) {
   return { from: to - span, to };
 }
 
+// From one instant to another, in any order, as far as such a window may be shown.
+export function brushed(one, other, now) {
+  const span = Math.min(Math.max(Math.abs(other - one), NARROWEST), WIDEST);
+  const middle = (one + other) / 2;
+  const to = Math.min(middle + span / 2, now + span * 0.75);
+  return { from: to - span, to };
+}
+
 // What has to be read for a window: wider, so that a small step needs no new call; at most what the API takes.
 export function readWindow(window, now, most = 31 * DAY) {
   const span = window.to - window.from;

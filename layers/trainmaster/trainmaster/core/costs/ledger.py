@@ -130,8 +130,7 @@ def line_of(attempt: EndedAttempt) -> UsageLine:
 
 
 def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
-    # Only a spot attempt is billed for less time than its instances ran. Source: SageMaker developer guide,
-    # managed spot training: BillableTimeInSeconds and TrainingTimeInSeconds.
+    # Only spot is billed for less than its instances ran: SageMaker developer guide, managed spot training.
     whole = cost_cents(attempt.usd_per_hour, up) if attempt.up is not None else None
     return 0 if whole is None or cents is None else max(whole - cents, 0)
 
@@ -207,7 +206,7 @@ def budget_cents(usd_per_month: Decimal) -> int:
 
 def admits(budget: int, account: MonthAccount, worst_case: int | None) -> bool:
     """Tell whether a start is certain to stay within the month's budget, all in cents."""
-    # A start of unknown cost is refused: one type without a price would make every budget void.
+    # An unknown cost is refused: one type without a price would make every budget void.
     return worst_case is not None and account.spent + account.reserved + worst_case <= budget
 
 
@@ -270,13 +269,12 @@ def usage_view(
 
 
 def line_view(line: UsageLine) -> dict[str, Any]:
-    warm_saved = {"warm_saved_usd": _usd(line.warm_saved_cents)} if line.warm_saved_cents else {}
     return {
         "instance_hours": _hours(line.instance_seconds),
         "instance_seconds": line.instance_seconds,
         "usd": _usd(line.cents),
         "saved_usd": _usd(line.saved_cents),
-        **warm_saved,  # older clients do not know it
+        **({"warm_saved_usd": _usd(line.warm_saved_cents)} if line.warm_saved_cents else {}),
         "by": {cause.value: None if line.cents is None else _usd(line.by.get(cause, 0)) for cause in Cause},
     }
 

@@ -14,7 +14,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.candidates import HEADS
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, minus, pool_vector, take
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, minus, take
 from trainmaster.core.planning.changes import (
     ArrayEnded,
     ArrayHeld,
@@ -32,6 +32,7 @@ from trainmaster.core.planning.changes import (
 )
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.preemption_waits import waits_over
+from trainmaster.core.planning.reserved_capacity import left_for_all
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
@@ -172,9 +173,9 @@ class Future:
             self._queue.add(waits_again(job, self._asked_as.get(name)))
 
     def _change_capacity(self, change: CapacityFrom | PlanChange, at: datetime) -> None:
-        before = pool_vector(self._pool)
+        before = left_for_all(self._pool)
         self._pool = self._pool.since(change)
-        raised = minus(pool_vector(self._pool), before)
+        raised = minus(left_for_all(self._pool), before)
         self._slots.came_free({capacity: count for capacity, count in raised.items() if count > 0}, at)
 
     def _holds_until(self, job: RunningJob) -> datetime:

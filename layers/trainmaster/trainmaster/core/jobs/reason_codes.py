@@ -28,8 +28,8 @@ class ReasonCode(StrEnum):
     DEPENDENCY = "dependency"
     """It waits for the ends of other jobs; also of a job that ended because a condition can hold no more."""
     WINDOW = "window"
-    """The calendar has lowered the capacity, or will; also of an attempt that is stopped for it, and comes
-    back."""
+    """The calendar has lowered the capacity, or will, or another team has reserved it; also of an attempt
+    that is stopped for that, and comes back."""
     ARRAY_LIMIT = "array-limit"
     """The tasks of its array that run are as many as may at once."""
     RECOUNT = "recount"

@@ -215,8 +215,7 @@ def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, re
             claimed_at=attempt.claim.at,
             ended_at=times.ended_at,
             trained=times.trained,
-            # Only of spot: elsewhere the billed time is the time that its instances were up.
-            up=seen.up if seen and attempt.capacity_type is CapacityType.SPOT else None,
+            up=seen.up if seen and attempt.capacity_type is CapacityType.SPOT else None,  # else all is billed
             billable=seen.billable if seen else None,
             idle=times.idle,
             lost=times.lost,

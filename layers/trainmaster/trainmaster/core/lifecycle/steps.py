@@ -150,7 +150,7 @@ def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) ->
 
 
 def drained(job: Job, why: str) -> Job:
-    """Ask the job to stop because a calendar or a plan lowered the capacity; it is requeued."""
+    """Ask the job to stop for the calendar, a plan or another team's reservation; it is requeued."""
     return replace(job.moved_to(JobState.PREEMPTING), reason=Reason(code=ReasonCode.WINDOW, message=why))
 
 

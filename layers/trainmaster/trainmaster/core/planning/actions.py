@@ -88,7 +88,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """Stop a running job because a calendar or a plan lowered the capacity; it comes back to the queue."""
+    """Stop a running job for the calendar, a plan or another team's reservation; it is requeued."""
 
     job: RunningJob
     why: str

@@ -3,8 +3,8 @@
 Source: Lifka (1995), "The ANL/IBM SP scheduling system"; only ends that are certain count, never predictions.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import itemgetter
 
@@ -92,6 +92,27 @@ def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
             ends.append((ends_by, job.vector))
     ends.sort(key=itemgetter(0))
     return ends
+
+
+@dataclass(kw_only=True)
+class TeamEnds:
+    """Certain ends by the team that they free instances for.
+
+    What a job uses of its team's reservation (``reserved_capacity``) comes free for that team alone.
+    """
+
+    running: Sequence[RunningJob]
+    on_reserved: Mapping[str, str]
+    """Teams of the jobs that run on what is reserved for them, by job."""
+    now: datetime
+    _known: dict[str, list[End]] = field(default_factory=dict)
+
+    def of(self, team: str) -> list[End]:
+        key = team if team in self.on_reserved.values() else ""
+        if key not in self._known:
+            running = (job for job in self.running if self.on_reserved.get(job.name, key) == key)
+            self._known[key] = certain_ends(running, now=self.now)
+        return self._known[key]
 
 
 def frees_by(

@@ -1,6 +1,6 @@
 """Free capacity of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,6 +20,7 @@ from trainmaster.core.planning.capacity import (
     take,
 )
 from trainmaster.core.planning.preemption import Chosen, Preemptor
+from trainmaster.core.planning.reserved_capacity import ReservedCapacity, Room, on_reserved, use_of_teams
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.planning.warm_pools import is_leaving, keys_wanted, matching, to_release
 from trainmaster.core.policy import PoolPolicy
@@ -35,9 +36,9 @@ class FreeCapacity:
     """Instances in use once the starts so far are claimed."""
     holds: dict[str, PreemptionReservation]
     """Reservations by preemptor."""
-    free: dict[Capacity, int]
+    free: Room
     """Instances neither used nor warm nor held, less those given away."""
-    soon: dict[Capacity, int]
+    soon: Room
     """``free``, with jobs and warm pools on their way out that no job of the plan counts on yet.
 
     Instances that reservations lack whose victims are not all asked count as on their way: only they may use
@@ -64,6 +65,11 @@ class FreeCapacity:
         unsettled = counted_on(snapshot.running)
         to_come = (hold.missing for hold in live if hold.missing is not None and hold.goes_on)
         take(soon, total((on_its_way(snapshot.running), unsettled, *leaving, *to_come)), times=-1)
+        now_free = Room(counts=free, reserved=ReservedCapacity.of(pool.reserved))
+        soon_free = Room(counts=soon, reserved=ReservedCapacity.of(pool.reserved))
+        if pool.reserved:
+            use_of_teams(now_free.reserved, snapshot, live, stopping=True)
+            use_of_teams(soon_free.reserved, snapshot, live, stopping=False)
         return cls(
             snapshot=snapshot,
             pool=pool,
@@ -71,19 +77,23 @@ class FreeCapacity:
             capacity=capacity,
             used=dict(snapshot.used),
             holds={hold.preemptor: hold for hold in live},
-            free=free,
-            soon=soon,
+            free=now_free,
+            soon=soon_free,
             allowed=allowed(snapshot),
             unsettled=unsettled,
         )
 
     # ---- does it fit
 
+    def whole_for(self, team: str) -> dict[Capacity, int]:
+        """Return the pool's capacity without what is reserved for other teams."""
+        return Room(counts=self.capacity, reserved=ReservedCapacity.of(self.pool.reserved)).of(team)
+
     def fits(self, job: WaitingJob, shape: Shape, warm: WarmPool | None) -> bool:
         """Tell whether a shape fits, with the capacity held for the job and the warm pool that it reuses."""
-        hold = self.holds.get(job.name)
+        hold, free = self.holds.get(job.name), self.free.of(job.team)
         for capacity, count in shape.vector.items():
-            room = self.free.get(capacity, 0)
+            room = free.get(capacity, 0)
             if hold is not None:
                 room += hold.vector.get(capacity, 0)
             if warm is not None:
@@ -104,9 +114,10 @@ class FreeCapacity:
             capacity for capacity, count in beyond_warm.items() if count > self.allowed.get(capacity, count)
         )
 
-    def with_room(self, shapes: Iterable[Shape]) -> Shape | None:
+    def with_room(self, shapes: Iterable[Shape], *, team: str) -> Shape | None:
         """Return all shapes that fit now, held together, for SageMaker to pick from; None if none fits."""
-        roomy = [shape for shape in shapes if fits(shape.vector, self.free)]
+        free = self.free.of(team)
+        roomy = [shape for shape in shapes if fits(shape.vector, free)]
         vector = {capacity: count for shape in roomy for capacity, count in shape.vector.items()}
         return Shape(vector=vector) if vector else None
 
@@ -150,27 +161,27 @@ class FreeCapacity:
         )
         return minus(self.snapshot.warm, *taken)
 
-    def free_with_warm(self) -> dict[Capacity, int]:
-        """Return ``free`` with warm pools, which can be given up at any time or settle within minutes."""
+    def free_with_warm(self, team: str) -> dict[Capacity, int]:
+        """Return the team's ``free`` and warm pools, which can be given up at any time or settle soon."""
+        free = self.free.of(team)
         if not self.snapshot.warm_pools and not self.unsettled:
-            return self.free
-        return total((self.free, self.warm(), self.unsettled))
+            return free
+        return total((free, self.warm(), self.unsettled))
 
-    def soon_with_warm(self) -> dict[Capacity, int]:
-        """Return the instances that may be counted on before any job is stopped."""
+    def soon_with_warm(self, team: str) -> dict[Capacity, int]:
+        """Return the instances that the team may count on before any job is stopped."""
         releasable = self.releasable() if self.snapshot.warm_pools else []
-        return (
-            total((self.soon, *(warm_pool.vector for warm_pool in releasable))) if releasable else self.soon
-        )
+        soon = self.soon.of(team)
+        return total((soon, *(warm_pool.vector for warm_pool in releasable))) if releasable else soon
 
-    def why_soon(self, vector: Vector) -> Reason:
+    def why_soon(self, vector: Vector, *, team: str) -> Reason:
         """Return the reason of a job that waits for what is on its way; ask before that is taken for it."""
         pools = self.snapshot.warm_pools
         leaving = (warm_pool.vector for warm_pool in pools if is_leaving(warm_pool, now=self.now))
-        stopping = minus(self.soon, self.free, self.unsettled, *leaving)
+        stopping = minus(self.soon.counts, self.free.counts, self.unsettled, *leaving)
         return wait_reasons.coming(
             vector,
-            self.free,
+            self.free.of(team),
             stop=any(stopping.get(capacity, 0) > 0 for capacity in vector),
             taken_over=any(self.unsettled.get(capacity, 0) > 0 for capacity in vector),
         )
@@ -186,11 +197,12 @@ class FreeCapacity:
         others = (other_hold.vector for other_hold in self.holds.values())
         # The claim's guard: when it is written, no more may be in use than leaves these instances free beside
         # all that is warm, unsettled or held for others.
-        room = minus(self.capacity, shape.vector, still_warm, self.unsettled, *others)
+        kept = self.free.reserved.kept_from(job.team)
+        room = minus(self.capacity, shape.vector, still_warm, self.unsettled, kept, *others)
         probed = self.above_limit(shape.vector, warm)
         if job.refused is None:
             self.probes |= dict.fromkeys(probed, job)
-        self._count(shape, warm, hold)
+        self._count(job.team, shape, warm, hold)
         return Start(
             job=job,
             shape=shape,
@@ -208,14 +220,16 @@ class FreeCapacity:
         history = None if warm is None else self.snapshot.warm_histories.get(warm.warm_key)
         return None if history is None else history.cold_startup
 
-    def _count(self, shape: Shape, warm: WarmPool | None, hold: PreemptionReservation | None) -> None:
+    def _count(
+        self, team: str, shape: Shape, warm: WarmPool | None, hold: PreemptionReservation | None
+    ) -> None:
         take(self.used, shape.vector, times=-1)
-        for rest in (self.free, self.soon):
-            take(rest, shape.vector)
+        for room in (self.free, self.soon):
+            room.give(team, shape.vector)
             if hold is not None:
-                take(rest, hold.vector, times=-1)
+                room.give(team, hold.vector, times=-1)
         if warm is not None:
-            take(self.soon, warm.vector, times=-1)
+            take(self.soon.counts, warm.vector, times=-1)
             take(self.unsettled, warm.vector, times=-1)
             self.reused.add(warm.training_job_name)
         for capacity, count in shape.vector.items():
@@ -227,15 +241,15 @@ class FreeCapacity:
         job, shape = preemptor.job, preemptor.shape
         self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector)
         for victim in chosen.victims:
-            take(self.soon, victim.vector, times=-1)
-        self.release_for(shape.vector, self.soon)
-        for rest in (self.free, self.soon):
-            take(rest, shape.vector)
+            self.soon.give(victim.team, victim.vector, times=-1)
+        self.release_for(shape.vector, self.soon.of(job.team))
+        for room in (self.free, self.soon):
+            room.give(job.team, shape.vector)
         return self._preempts(preemptor, chosen, goes_on=None, reclaimed=reclaimed)
 
-    def lacks(self, hold: PreemptionReservation) -> dict[Capacity, int]:
+    def lacks(self, hold: PreemptionReservation, *, team: str) -> dict[Capacity, int]:
         """Return what its other victims still have to free: less if some came free meanwhile, never more."""
-        free = {capacity: max(count, 0) for capacity, count in self.soon.items()}
+        free = {capacity: max(count, 0) for capacity, count in self.soon.of(team).items()}
         return lacking(hold.missing or {}, free)
 
     def go_on(
@@ -247,11 +261,11 @@ class FreeCapacity:
         reclaimed: frozenset[str],
     ) -> Preempt | None:
         """Stop the rest of its victims; None if they are not needed, or would not be enough."""
-        take(self.soon, hold.missing or {})
+        take(self.soon.counts, hold.missing or {})
         if not chosen.victims:
             return None
         for victim in chosen.victims:
-            take(self.soon, victim.vector, times=-1)
+            self.soon.give(victim.team, victim.vector, times=-1)
         self.holds[hold.preemptor] = replace(hold, missing=None)
         return self._preempts(preemptor, chosen, goes_on=hold, reclaimed=reclaimed)
 
@@ -272,6 +286,11 @@ class FreeCapacity:
             goes_on=goes_on,
             reclaimed=reclaimed,
         )
+
+    @cached_property
+    def on_reserved(self) -> Mapping[str, str]:
+        """Teams of the jobs that run on what is reserved for them, by job."""
+        return on_reserved(self.pool, self.snapshot.running)
 
     @cached_property
     def _wanted(self) -> frozenset[str]:

@@ -61,9 +61,13 @@ class LimitedWarmPools:
         on what is leaving already, and keeps nothing of it from others.
         """
         is_tried_for_itself = job.refused is not None  # only where the limits say so: see above
-        if is_tried_for_itself or (job.turned_down or 0) >= OFTEN or fits(vector, self.capacity.soon):
+        if (
+            is_tried_for_itself
+            or (job.turned_down or 0) >= OFTEN
+            or fits(vector, self.capacity.soon.of(job.team))
+        ):
             return
-        self.capacity.release_for(vector, self.capacity.free)
+        self.capacity.release_for(vector, self.capacity.free.of(job.team))
 
     def _over_quota(self, job: WaitingJob, vector: Vector) -> bool:
         return bool(self.quotas.quotas) and self.quotas.refusal(job, vector) is not None

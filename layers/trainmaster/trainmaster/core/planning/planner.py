@@ -19,7 +19,7 @@ from trainmaster.core.planning.actions import (
 from trainmaster.core.planning.array_actions import array_actions
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
-from trainmaster.core.planning.capacity_ahead import Drained, drained
+from trainmaster.core.planning.drains import Drained, drained
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
@@ -49,7 +49,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     Returns:
         Actions in the order they must be carried out, and a reason for each candidate that does not start.
     """
-    takes = bool(pool.stops or pool.plan_counts)
+    takes = bool(pool.stops or pool.reserved or pool.plan_counts)
     draining = drained(snapshot, pool, now=now) if takes else Drained(actions=(), snapshot=snapshot)
     snapshot = ranked(draining.snapshot, pool, now=now)
     stopping = (job for job in snapshot.running if job.state in ASKED_TO_STOP)
@@ -87,12 +87,13 @@ def _spare_superfluous(walk: QueueWalk) -> None:
     before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
         return
-    walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon)
+    walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon.of(None))
     left = {action.job.name for action in walk.actions if isinstance(action, Preempt)}
     for name, action in before.items():
         if name not in left:
             vector, note = action.shape.vector, wait_reasons.MAKE_ROOM
-            walk.reasons[name] = wait_reasons.short(vector, walk.capacity.free, note=note)
+            free = walk.capacity.free.of(action.job.team)
+            walk.reasons[name] = wait_reasons.short(vector, free, note=note)
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:
@@ -167,6 +168,7 @@ def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, 
         capacity=pool.most_capacity,
         ahead=(),
         stops=frozenset(),
+        reserved={},
         plan_counts=pool.plans_unlimited,
         plans_ahead=(),
     )

@@ -6,14 +6,14 @@ from datetime import datetime
 from functools import cached_property, partial
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
+from trainmaster.core.jobs.instances import Choice, Shape, fits, total
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.account_limits import limited
 from trainmaster.core.planning.actions import Action, Preempt
-from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
+from trainmaster.core.planning.backfill import BackfillReservation, TeamEnds, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
-from trainmaster.core.planning.capacity import reservable, take, with_plans
+from trainmaster.core.planning.capacity import reservable, with_plans
 from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
@@ -42,7 +42,7 @@ class QueueWalk:
     pauses: StartPauses
     ahead: CapacityAhead
     throttles: Throttles
-    front: QueueFront = field(default_factory=QueueFront)
+    front: QueueFront
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Highest priority, by shape, for which no job can be stopped, or not at this price."""
     not_worth: dict[str, NotWorth] = field(default_factory=dict)  # preemptions that are not, by preemptor
@@ -67,6 +67,7 @@ class QueueWalk:
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
             ahead=CapacityAhead.of(pool, snapshot.running, now=now),
             throttles=Throttles.of(snapshot),
+            front=QueueFront(kept=capacity.free.reserved, backfills=pool.order.backfill),
         )
 
     def consider(self, job: WaitingJob) -> None:
@@ -104,7 +105,7 @@ class QueueWalk:
         if not taken:
             self.limited.give_up_for_a_try(job, shapes[0].vector)
             self.reasons[job.name] = self.pauses.why_not_yet(job) or wait_reasons.refused(
-                job, shapes[0].vector, self.capacity.free
+                job, shapes[0].vector, self.capacity.free.of(job.team)
             )
         elif not any(self._makes_room(job, shape) for shape in taken):
             self._wait(job, taken)
@@ -135,13 +136,14 @@ class QueueWalk:
         shapes = with_plans(job, shapes, self.pool)
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
-        together = self.capacity.with_room(shape for shape in shapes if self._refusal(job, shape) is None)
+        possible = (shape for shape in shapes if self._refusal(job, shape) is None)
+        together = self.capacity.with_room(possible, team=job.team)
         return shapes if together is None else (together,)
 
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Return a reason that waiting for capacity would not change."""
-        if not fits(shape.vector, self.capacity.capacity):
-            return self.ahead.too_big(shape.vector, self.capacity.capacity)
+        if not fits(shape.vector, whole := self.capacity.whole_for(job.team)):
+            return self.ahead.too_big(job, shape.vector, whole)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
         refusal = budget or limited(job, shape, self.capacity) or quota
@@ -157,12 +159,11 @@ class QueueWalk:
         warm = self.capacity.warm_pool_for(shape)
         if not self.capacity.fits(job, shape, warm):
             return False
-        ahead = () if job.name in self.capacity.holds else self.front.ahead(shape.vector)
+        ahead = () if job.name in self.capacity.holds else self.front.ahead(job, shape.vector)
         until = self._frees_by(job, shape)
-        if not self._admitted(shape.vector, ahead, until):
+        if not self.front.admits(job, shape.vector, ahead, ends_by=until):
             return False
-        for reservation in ahead:
-            reservation.passed_by(shape.vector, ends_by=until)
+        self.front.passes(job, shape.vector, ahead, ends_by=until)
         charge = self.budgets.charge(job, shape)
         start = self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead))
         probes_role, throttle = self.pauses.tries(job), self.throttles.throttle(job)
@@ -172,11 +173,6 @@ class QueueWalk:
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
-
-    def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
-        return not ahead or (
-            self.pool.order.backfill and all(first.admits(vector, ends_by=until) for first in ahead)
-        )
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
@@ -190,8 +186,7 @@ class QueueWalk:
         if victims := self.preemptions.stopping_for(hold):
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
             return
-        free = dict(self.capacity.free)
-        take(free, hold.vector, times=-1)
+        free = total((self.capacity.free.of(job.team), hold.vector))
         released = self.capacity.release_for(hold.vector, free)
         self.reasons[job.name] = (
             wait_reasons.releasing(hold.vector, released)
@@ -201,18 +196,18 @@ class QueueWalk:
 
     def _makes_room(self, job: WaitingJob, shape: Shape) -> bool:
         """Give up warm pools first, then stop running jobs; neither if that is not enough."""
-        ahead = self.front.ahead(shape.vector)
-        if not self._admitted(shape.vector, ahead, self._frees_by(job, shape)):
+        ahead = self.front.ahead(job, shape.vector)
+        if not self.front.admits(job, shape.vector, ahead, ends_by=self._frees_by(job, shape)):
             return self._preempts(job, shape, ahead)
-        coming = fits(shape.vector, self.capacity.soon)
-        released = self.capacity.release_for(shape.vector, self.capacity.free)
+        coming = fits(shape.vector, self.capacity.soon.of(job.team))
+        released = self.capacity.release_for(shape.vector, self.capacity.free.of(job.team))
         if not released and not coming:
-            released = self.capacity.release_for(shape.vector, self.capacity.soon)
+            released = self.capacity.release_for(shape.vector, self.capacity.soon.of(job.team))
         if released:
             self.reasons[job.name] = wait_reasons.releasing(shape.vector, released)
         elif coming:
-            self.reasons[job.name] = self.capacity.why_soon(shape.vector)
-            take(self.capacity.soon, shape.vector)
+            self.reasons[job.name] = self.capacity.why_soon(shape.vector, team=job.team)
+            self.capacity.soon.give(job.team, shape.vector)
         else:
             return self._preempts(job, shape, ahead)
         self._reserve(job, (shape,))
@@ -231,7 +226,7 @@ class QueueWalk:
             first = next(why for _, why in refused if why is not None)
             self.reasons[job.name] = wait_reasons.with_wait(first, futile)
         else:
-            any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
+            any(self._preempts(job, shape, self.front.ahead(job, shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
         key = (self.preemptions.asks_no_price(job), *self.quotas.party(job), *shape.vector.items())
@@ -255,32 +250,34 @@ class QueueWalk:
 
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         vector, futile = shapes[0].vector, self.preemptions.wait_of(job)
-        ahead = self.front.ahead(vector)
+        ahead, free = self.front.ahead(job, vector), self.capacity.free.of(job.team)
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             ends_by = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=ends_by)
+        elif kept := self.ahead.kept(job, vector, self.capacity.free):
+            self.reasons[job.name] = kept
         elif futile is not None:
-            missing = wait_reasons.short(vector, self.capacity.free)
-            self.reasons[job.name] = wait_reasons.with_wait(missing, futile)
+            self.reasons[job.name] = wait_reasons.with_wait(wait_reasons.short(vector, free), futile)
         elif job.name in self.not_worth:
-            free = {capacity: self.capacity.free.get(capacity, 0) for capacity in vector}
+            rest = {capacity: free.get(capacity, 0) for capacity in vector}
             quote = self.not_worth[job.name]
-            self.reasons[job.name] = Later(partial(wait_reasons.not_worth, vector, free, quote, to=job.team))
+            self.reasons[job.name] = Later(partial(wait_reasons.not_worth, vector, rest, quote, to=job.team))
         elif first := next(iter(ahead), None) or self.front.holder(vector):
             self.reasons[job.name] = self.front.behind(job, first)
-            if self.front.is_reserved(vector):
+            if self.front.is_reserved(job, vector):
                 self.answered.note(job, first)
         else:
-            self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
+            self.reasons[job.name] = wait_reasons.short(vector, free)
         self.preemptions.goes_ahead(vector)
         if futile is None:  # AWS does not serve it: nobody waits for what it could not use anyway
             self._reserve(job, shapes)
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep the job's place: the first to wait for a type has it reserved."""
-        kept, free = reservable(shapes), self.capacity.free_with_warm
-        if not all(self.front.is_reserved(shape.vector) for shape in kept):
-            self.front.reserve(reserve(job, kept, free=free(), ends=self._ends, now=self.now))
+        kept = reservable(shapes)
+        if not all(self.front.is_reserved(job, shape.vector) for shape in kept):
+            free = self.capacity.free_with_warm(job.team)
+            self.front.reserve(reserve(job, kept, free=free, ends=self._ends.of(job.team), now=self.now))
 
     @cached_property
     def answered(self) -> SameAnswers:
@@ -296,5 +293,6 @@ class QueueWalk:
         )
 
     @cached_property
-    def _ends(self) -> list[End]:
-        return certain_ends(self.snapshot.running, now=self.now)
+    def _ends(self) -> TeamEnds:
+        running = self.snapshot.running
+        return TeamEnds(running=running, on_reserved=self.capacity.on_reserved, now=self.now)

@@ -36,6 +36,8 @@ class Quotas:
     loans: Loans = field(default_factory=lambda: Loans(quotas={}, rules=Preemption()))
     reserved: Collection[str] = ()
     """Waiting jobs that others were stopped for already."""
+    reserving: Collection[str] = ()
+    """Teams for which instances are kept (``reserved_capacity``)."""
 
     @classmethod
     def of(
@@ -57,8 +59,9 @@ class Quotas:
             reserved: Names of jobs that others were stopped for already.
         """
         if not pool.quotas:
-            return cls(quotas={})
-        quotas = cls(quotas=pool.quotas, loans=Loans.of(pool), reserved=reserved)
+            return cls(quotas={}, reserving=pool.reserved)
+        loans = Loans.of(pool)
+        quotas = cls(quotas=pool.quotas, loans=loans, reserved=reserved, reserving=pool.reserved)
         own: set[str] = set()
         teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
         for live in running:
@@ -84,11 +87,12 @@ class Quotas:
     def party(self, job: WaitingJob) -> tuple[int, str]:
         """Return its tier, and its team where that decides what it may take or stop.
 
-        A borrower may stop the same jobs as any borrower of its rank, unless its team's borrowing is limited.
+        A borrower may stop the same jobs as any borrower of its rank, unless its team's borrowing is limited
+        or instances are kept for the team.
         """
         tier, quota = self.tier(job.name), self.quotas.get(job.team)
         is_own = tier == COVERED or (quota is not None and quota.borrowing_limit is not None)
-        return tier, job.team if self.quotas and is_own else ""
+        return tier, job.team if (self.quotas and is_own) or job.team in self.reserving else ""
 
     def nominal(self, team: str) -> dict[Capacity, int]:
         quota = self.quotas.get(team)

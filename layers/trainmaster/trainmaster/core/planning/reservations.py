@@ -28,6 +28,7 @@ from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.superfluous_victims import least_stops
+from trainmaster.core.planning.team_victims import TeamVictims
 from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption
 
@@ -68,7 +69,7 @@ class Preemptions:
         """Tell whether the least cost, whatever the priority, is that of the victims that were refused."""
         if self.asks_no_price(preemptor.job) or self._excess(preemptor.job.team, preemptor.shape.vector):
             return False
-        return self._stoppable.are_of_one_rank(refusal.quote.chosen.short, preemptor)
+        return self._stoppable.of(preemptor.job.team).are_of_one_rank(refusal.quote.chosen.short, preemptor)
 
     def asks_no_price(self, job: WaitingJob) -> bool:
         """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
@@ -85,6 +86,7 @@ class Preemptions:
         """Place a reservation for the victims of lowest priority, or with ``cheapest`` for the least cost."""
         chosen = self._chosen(preemptor, cheapest=cheapest)
         vector, victims = preemptor.shape.vector, chosen.victims
+        ahead = self._delayed(preemptor, ahead, victims)
         if not victims or not all(
             reservation.admits(vector, ends_by=until, instead_of=victims) for reservation in ahead
         ):
@@ -99,6 +101,15 @@ class Preemptions:
         preemption = self.capacity.preempt(preemptor, chosen, reclaimed=reclaimed)
         self._take(victims)
         return preemption
+
+    def _delayed(
+        self, preemptor: Preemptor, ahead: Sequence[BackfillReservation], victims: Sequence[RunningJob]
+    ) -> Sequence[BackfillReservation]:
+        """Return those ahead that it could delay: no others if all it takes is reserved for its team."""
+        team = preemptor.job.team
+        if self.capacity.soon.reserved.without(victims).beyond(team, preemptor.shape.vector):
+            return ahead
+        return [reservation for reservation in ahead if reservation.job.team == team]
 
     def rest(self, job: WaitingJob, hold: PreemptionReservation) -> Preempt | None:
         """Continue a preemption whose victims were not all asked, as a pass ended or lost a race in between.
@@ -182,33 +193,34 @@ class Preemptions:
 
     def _chosen(self, preemptor: Preemptor, *, cheapest: bool) -> Chosen:
         vector, team = preemptor.shape.vector, preemptor.job.team
-        free, excess = self.capacity.soon_with_warm(), self._excess(team, vector)
+        free, excess = self.capacity.soon_with_warm(team), self._excess(team, vector)
+        stoppable = self._stoppable.of(team)
         if not excess:
-            return self._stoppable.chosen_for(preemptor, free=free, cheapest=cheapest)
+            return stoppable.chosen_for(preemptor, free=free, cheapest=cheapest)
         within = {
             capacity: min(free.get(capacity, 0), count - excess.get(capacity, 0))
             for capacity, count in vector.items()
         }
         # Only a stop of the team's own jobs brings it back below its borrowing limit, whatever is free.
-        own = self._stoppable.of_team(team)
+        own = stoppable.of_team(team)
         return own.chosen_for(preemptor, free=within, cheapest=cheapest)
 
     def _others(self, preemptor: Preemptor, hold: PreemptionReservation) -> Chosen:
         team, missing = preemptor.job.team, hold.missing or {}
-        short = self.capacity.lacks(hold)
+        short, stoppable = self.capacity.lacks(hold, team=team), self._stoppable.of(team)
         own = on_its_way(job for job in self._stopping.values() if job.team == team)
         excess = {
             capacity: n - own.get(capacity, 0) for capacity, n in self._excess(team, hold.vector).items()
         }
         if all(count <= 0 for count in excess.values()):
-            return self._least(self._stoppable, short, preemptor)
+            return self._least(stoppable, short, preemptor)
         # The team is above its borrowing limit: its own jobs free what is lacking and what exceeds the limit.
         both = {
             capacity: min(n, max(short.get(capacity, 0), excess.get(capacity, 0)))
             for capacity, n in missing.items()
         }
         lacking = {capacity: count for capacity, count in both.items() if count > 0}
-        return self._least(self._stoppable.of_team(team), lacking, preemptor)
+        return self._least(stoppable.of_team(team), lacking, preemptor)
 
     def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
         """Choose the lowest priority if that is worth it, else the cheapest, as some were asked already."""
@@ -238,10 +250,10 @@ class Preemptions:
                 self.prices.ends.stopped(victim)
 
     @cached_property
-    def _stoppable(self) -> Victims:
-        return Victims.of(
-            self.snapshot.running, self.quotas, rules=self.rules, now=self.now, prices=self.prices
-        )
+    def _stoppable(self) -> TeamVictims:
+        make = partial(Victims.of, quotas=self.quotas, rules=self.rules, now=self.now, prices=self.prices)
+        on_reserved = self.capacity.on_reserved
+        return TeamVictims(running=self.snapshot.running, on_reserved=on_reserved, make=make)
 
     @cached_property
     def prices(self) -> PreemptionPrices | None:

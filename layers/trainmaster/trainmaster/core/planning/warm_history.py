@@ -1,4 +1,4 @@
-"""Keep what jobs of one warm key did lately: when they started and ended, and how long start-ups took."""
+"""Keep what jobs of one warm key did recently: when they started and ended, and how long start-ups took."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class KeyStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmLesson:
-    """What one start or end adds to the record of its key."""
+    """One start or end, as it is added to the record of its key."""
 
     key: str
     start: KeyStart | None = None

@@ -17,7 +17,7 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmWorth:
-    """What it is worth to go on keeping the instances of one warm pool."""
+    """The worth of keeping the instances of one warm pool for longer."""
 
     keep_for: timedelta
     """How long it is kept from now on unless a job takes it over; 0: not any longer."""
@@ -36,9 +36,9 @@ class WarmWorth:
         if not self.ends:
             late = f"after none of the last {self.sooner} ends did a job come so late"
             return late if self.sooner else "no job is known to come that can use it"
-        came = f"after {self.came} of the last {self.ends} ends that left such instances idle for so long"
+        came = f"after {self.came} of the last {self.ends} ends that left such instances idle this long"
         within = length(self.keep_for or self.saves)
-        return f"{came} a job came within {within}; a warm start saves {length(self.saves)}"
+        return f"{came}, a job came within {within}; a warm start saves {length(self.saves)}"
 
 
 NOT_KNOWN = WarmWorth(keep_for=_NO_TIME, saves=_NO_TIME)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -119,6 +119,8 @@ class CapacityFrom:
     """Instances by type."""
     stops: frozenset[str] = frozenset()
     """Types that the calendar has lowered, and whose jobs above the capacity are stopped."""
+    reserved: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Instances of ``capacity`` that are a team's alone, by team and type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

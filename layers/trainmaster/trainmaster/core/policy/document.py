@@ -41,6 +41,7 @@ from trainmaster.core.policy.names import (
 from trainmaster.core.policy.plan_windows import price_table
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
+from trainmaster.core.policy.reservation import check_reserving_teams
 from trainmaster.core.policy.training_plans import check_plan_teams, check_plans
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
@@ -219,6 +220,7 @@ class Policy(Section):
         for index, pool in enumerate(self.pools):
             here = pools.item(index)
             check_teams(pool.quotas, teams, here.below("quotas"))
+            check_reserving_teams(pool.reservations, teams, here.below("reservations"))
             shares = here.below("order").below("fair_share").below("shares")
             check_teams(pool.order.fair_share.shares, teams, shares)
             check_plan_teams(pool.plans, teams, here.below("plans"))

@@ -24,6 +24,7 @@ from trainmaster.core.policy.pool_order import Order
 from trainmaster.core.policy.pool_overrides import Overrides
 from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
+from trainmaster.core.policy.reservation import MOST_RESERVATIONS, Reservation, check_reservations
 from trainmaster.core.policy.training_plans import MOST_PLANS, PlanEntry
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
@@ -76,6 +77,13 @@ class PoolPolicy(Section):
         f"list counts. At most {MOST_ENTRIES}.",
         example='[{every: "Mon-Fri 08:00-18:00", timezone: Europe/Berlin, capacity: {ml.p5.48xlarge: 1}}]',
     )
+    reservations: tuple[Reservation, ...] = key(
+        list_of(Keys(Reservation), "write a list of reservations"),
+        [],
+        f"Instances that are one team's alone between two instants. At most {MOST_RESERVATIONS}.",
+        example="[{name: demo-day, team: vision, from: 2026-12-01T08:00Z, to: 2026-12-01T20:00Z, "
+        "instances: {ml.p5.48xlarge: 1}}]",
+    )
     plans: tuple[PlanEntry, ...] = key(
         list_of(Keys(PlanEntry), "write a list of plans"),
         [],
@@ -86,8 +94,10 @@ class PoolPolicy(Section):
     """``capacity`` as written, where ``capacity`` is that of an instant of the calendar."""
     stops: frozenset[str] = frozenset()
     """Types that the calendar has lowered: what runs above the capacity is stopped."""
+    reserved: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Instances of ``capacity`` that are a team's alone at this instant, by team and type."""
     ahead: tuple[CapacityFrom, ...] = ()
-    """Changes of the capacity by the calendar that are to come, in order; weeks, not for ever."""
+    """Changes by the calendar and by reservations that are to come, in order; weeks, not for ever."""
     seen_plans: Mapping[str, PlanSeen] = field(default_factory=dict)
     """The plans as SageMaker described them, by ARN."""
     plan_counts: Mapping[Capacity, PlanCount] = field(default_factory=dict)
@@ -140,7 +150,7 @@ class PoolPolicy(Section):
         }
 
     def since(self, change: CapacityFrom | PlanChange) -> "PoolPolicy":
-        """Return the pool as it is from a change of its calendar, or of one of its plans, on."""
+        """Return the pool as it is from a change of its calendar, reservations or plans on."""
         if isinstance(change, PlanChange):
             return replace(
                 self,
@@ -152,6 +162,7 @@ class PoolPolicy(Section):
             capacity=change.capacity,
             base=self.base or self.capacity,
             stops=change.stops,
+            reserved=change.reserved,
             ahead=tuple(later for later in self.ahead if later.at > change.at),
         )
 
@@ -176,6 +187,7 @@ class PoolPolicy(Section):
             for team, quota in self.quotas.items():
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
         check_calendar(self.calendar, self.capacity, at)
+        check_reservations(self.reservations, self.capacity, at)
         if self.quotas and at.is_sound("preemption"):
             self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)

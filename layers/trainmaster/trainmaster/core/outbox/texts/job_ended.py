@@ -167,7 +167,7 @@ def _requeued(change: Change) -> Notice:
     if code is ReasonCode.UNDERUSED_REQUEUE:
         how = "while its GPUs were underused"
     elif code is ReasonCode.WINDOW:
-        how = "as the calendar lowered the capacity"
+        how = "for the calendar or a reservation of its pool"
         todo = f"Nothing: it starts again automatically.{_unsaved(job)}"
     return _notice(
         NoticeKind.JOB_REQUEUED,
