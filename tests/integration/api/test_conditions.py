@@ -31,7 +31,9 @@ def end(api: Api, name: str) -> None:
         pytest.param("aftercorr:a", "is no array", "", id="a type between arrays"),
         pytest.param("afterok:", "names no job", "[TYPE:]JOB", id="no job"),
         pytest.param("a  b", "names no job", "one space between two", id="two spaces"),
-        pytest.param("afterok:a:b", 'has "afterok:a"', "use one of", id="two jobs in one condition"),
+        pytest.param(
+            "afterok:a:b", 'has "afterok:a"', "one space between two", id="two jobs in one condition"
+        ),
         pytest.param("nobody", 'no such job: "nobody"', "of your teams", id="no such job"),
         pytest.param("child", "wait for itself", "another job", id="the job itself"),
         pytest.param("a afterany:a", "names job a twice", "one condition for each", id="one job twice"),
