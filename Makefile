@@ -14,7 +14,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-pipeline demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-third test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-pipeline demo-plan demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-third test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue:
 
 demo-pipeline: setup ## prepare, a sweep of six with one failure and its rerun, evaluate the best; two minutes
 	$(BIN)/python -m demos.pipeline
+
+demo-plan: setup ## a training plan's window closes, its job resumes on demand with equal losses; two minutes
+	$(BIN)/python -m demos.plan
 
 demo-scripts: setup ## Hugging Face Trainer, Lightning and Accelerate, preempted in five ways and resumed; five minutes
 	$(BIN)/python -m demos.scripts --json build/scripts.json

@@ -4,16 +4,10 @@ Each step is a job of the real training program and tools. The sweep is queued a
 one of its tasks is failed while it trains, and its rerun resumes from the checkpoint of the same index.
 """
 
-import io
 import math
-import tarfile
 from collections.abc import Iterable, Mapping
-from contextlib import redirect_stdout
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from trainmaster_client.cli.training_code import training_code
 from trainmaster_client.hooks.array_results import ArrayResults, TaskResult, read_results
 from trainmaster_client.jobs.array_requests import TaskSelection, array_body
 from trainmaster_client.launcher import LAUNCHER
@@ -24,6 +18,7 @@ from demos.stage.directions import Hold
 from demos.stage.evidence import Document, losses_of, resumed_from
 from demos.stage.job_requests import Job, checkpoints, one_pool
 from demos.stage.processes import ROOT
+from demos.stage.training_archive import training_archive
 from demos.stage.twin_stage import FINAL, Stage, opened_stage
 from training.metrics import METRIC_DEFINITIONS, metrics_in, validation_in
 
@@ -78,7 +73,9 @@ class _Scene:
             if (texts / name).is_file():
                 store.upload_file(str(texts / name), self._bucket, f"texts/{name}")
         for archive, tools in (("tools", True), ("train", False)):
-            store.put_object(Bucket=self._bucket, Key=f"code/{archive}.tar.gz", Body=_archive(tools=tools))
+            store.put_object(
+                Bucket=self._bucket, Key=f"code/{archive}.tar.gz", Body=training_archive(tools=tools)
+            )
         self._stage.api.add_job(self._prepare())
         self._stage.name(PREPARE, PREPARE)
         values = [{**row, "hold_file": self._gate(index)} for index, row in enumerate(VALUES)]
@@ -202,20 +199,6 @@ class _Scene:
     def _program(self, archive: str, program: str) -> dict[str, str]:
         where = f"s3://{self._bucket}/code/{archive}.tar.gz"
         return {"sagemaker_program": program, "sagemaker_submit_directory": where}
-
-
-def _archive(*, tools: bool) -> bytes:
-    """Pack the training program as a job has it, or the tools with all that they import."""
-    packed = io.BytesIO()
-    with TemporaryDirectory() as name, tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        folder = Path(name)
-        with redirect_stdout(io.StringIO()):
-            training_code(folder, tools=tools)
-            if tools:
-                training_code(folder, launcher_only=True)
-        for path in sorted(folder.rglob("*.py")):
-            tar.add(path, str(path.relative_to(folder)))
-    return packed.getvalue()
 
 
 def _channel(name: str, uri: str) -> Document:

@@ -8,12 +8,11 @@ from typing import Any, Protocol
 
 from local.account.account_answers import AccountAround
 from local.clock import TwinClock
-from local.control_body import BadFieldError, Body
+from local.control_body import BadFieldError, Body, bought_plan, plan_change
 from local.denials import Denial
 from local.deployment.events.delivery_faults import DeliveryFaults
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.faults import Faults
-from local.plan_body import bought_plan, plan_change
 from local.sagemaker.training_plans import Window
 from local.wire import AwsError, Request, Response
 from local.world_in_force import WorldInForce

@@ -156,7 +156,7 @@ def window_seconds(env: Mapping[str, str], now: float) -> tuple[float, str]:
         return inf, ""
     left = int(text) / 1000 - now if re.fullmatch(r"[0-9]{1,18}", text) else 0.0
     if not 0 < left < _LONGEST_BLOCK_SECONDS:
-        return inf, f"{_BLOCK_END} is ignored: {text!r} is no time to come, in milliseconds since 1970"
+        return inf, f"{_BLOCK_END} is ignored: {text!r} is not an instant to come, in milliseconds since 1970"
     warning = ""
     if not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]+)?", before):
         warning = f"LAUNCH_WINDOW_SECONDS is ignored: {before!r} is neither a number of seconds nor off; "

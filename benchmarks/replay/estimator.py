@@ -13,7 +13,7 @@ def estimated_start(table: PoolState, name: str, now: datetime) -> tuple[datetim
         snapshot=table.snapshot(now),
         waiting=estimable(table.lanes.first_in_turn(MAX_POSITION)),
         pool=table.rules,
-        run_times=table.run_times,
+        run_times=table.lessons.run_times,
         now=now,
     )
     start = estimate_queue(queue).by_job.get(name)

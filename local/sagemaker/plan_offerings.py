@@ -80,7 +80,7 @@ def offerings(params: Mapping[str, Any], now: datetime) -> list[Offering]:
 def offering_view(offering: Offering, params: Mapping[str, Any], *, region: str) -> dict[str, Any]:
     """Write one entry of the answer; the times that were asked for are given back."""
     length = sum((window.length for window in offering.windows), timedelta())
-    asked = {
+    requested = {
         f"Requested{name}": params[name].timestamp()
         for name in ("StartTimeAfter", "EndTimeBefore")
         if name in params
@@ -88,7 +88,7 @@ def offering_view(offering: Offering, params: Mapping[str, Any], *, region: str)
     return {
         "TrainingPlanOfferingId": offering.id,
         "TargetResources": list(TARGETS),
-        **asked,
+        **requested,
         **duration(length),
         "UpfrontFee": money(offering.fee_usd),
         "CurrencyCode": "USD",

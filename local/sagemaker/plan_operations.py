@@ -122,9 +122,9 @@ class PlanOperations:
         return answer
 
     def _search(self, params: Params) -> dict[str, Any]:
-        found = offerings(params, self.clock.now())
-        self.offered.update({offering.id: offering for offering in found})
-        shown = [offering_view(offering, params, region=self.region) for offering in found]
+        matching = offerings(params, self.clock.now())
+        self.offered.update({offering.id: offering for offering in matching})
+        shown = [offering_view(offering, params, region=self.region) for offering in matching]
         return {"TrainingPlanOfferings": shown}
 
     def _counts(self, plan: TrainingPlan) -> dict[str, Any]:

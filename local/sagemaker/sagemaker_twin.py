@@ -55,11 +55,7 @@ class SageMakerTwin:
             arn_prefix=f"{arn_prefix}training-job/",
         )
         control = Control(
-            table=self._table,
-            runs=self._runs,
-            loads=self._loads,
-            slow_stops=outside.slow_stops,
-            clock=clock,
+            table=self._table, runs=self._runs, loads=self._loads, slow_stops=outside.slow_stops, clock=clock
         )
         self.fail = control.fail
         self.gpu = control.gpu

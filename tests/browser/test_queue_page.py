@@ -177,6 +177,23 @@ def test_on_a_phone_a_job_is_a_card_and_the_drawer_fits(open_tab: OpenTab, stage
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_a_strip_says_what_is_ahead_of_its_pool_on_the_readers_clock(open_tab: OpenTab) -> None:
+    tab = open_tab(timezone_id="Europe/Berlin")
+    ahead = {
+        "calendar": ["from 2027-01-10 08:00 UTC on 1x ml.p5.48xlarge"],
+        "plans": ["plan night: next window 2027-01-11 08:00 to 2027-01-12 08:30 UTC"],
+        "reservations": ["reservation demo, 2027-01-13 08:00 UTC to 2027-01-13 09:00 UTC: 1x ml.p5.48xlarge"],
+    }
+    rewritten(tab, lambda document: {**document, "pools": [{**document["pools"][0], **ahead}]})
+    tab.page.keyboard.press("r")
+    strip = tab.page.locator("section.strip")
+    strip.get_by_text("reservation demo").wait_for()
+    said = strip.inner_text()
+    assert "UTC" not in said
+    for instant in ("10 Jan 2027 09:00", "11 Jan 2027 09:00 to 12 Jan 2027 09:30", "13 Jan 2027 10:00"):
+        assert instant in said
+
+
 def test_rows_have_one_height_whatever_is_in_them(tab: Tab) -> None:
     rewritten(
         tab,

@@ -140,3 +140,13 @@ def test_what_is_known_of_a_plan_is_kept_as_it_was(new_world: NewWorld) -> None:
     assert "DescribeTrainingPlan" in calls
     world.reconcile()
     assert world.wiring.policies.plans()[SPRING].unseen == 1
+
+
+def test_a_plan_with_jobs_on_it_cannot_be_removed(world: World) -> None:
+    without = {"pools": [{"name": "main", "capacity": {A: 1}}]}
+    answer = world.api("PUT", "/policy", without)
+    (error,) = answer["errors"]
+    assert (answer["status"], error["field"]) == (409, "pools[0].plans")
+    assert error["message"] == "pool main has live or waiting jobs on training plan spring"
+    ends(world, "job")
+    assert world.api("PUT", "/policy", without)["status"] == 200

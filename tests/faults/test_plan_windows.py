@@ -13,8 +13,8 @@ from tests.integration.messages import request
 from tests.integration.plan_scenes import ON_PLAN, ONLY, SPRING, at, described, on_the_plan, policy
 from tests.integration.world import World
 
-DAY = {"StoppingCondition": {"MaxRuntimeInSeconds": 86_400}}
-HOUR = {"StoppingCondition": {"MaxRuntimeInSeconds": 3600}}
+DAY: dict[str, Any] = {"StoppingCondition": {"MaxRuntimeInSeconds": 86_400}}
+HOUR: dict[str, Any] = {"StoppingCondition": {"MaxRuntimeInSeconds": 3600}}
 ENDS_BEFORE = minutes(30)
 
 

@@ -21,6 +21,7 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
 )
 from trainmaster.core.planning.snapshot import WarmPool as KeptPool
+from trainmaster.core.planning.warm_history import KeyStart, WarmHistory
 from trainmaster.core.policy import AtLimit, Order, PoolPolicy, Preemption, PreemptionCost, Quota, WarmPool
 
 from tests.builders import NOON, A, B, minutes, of, running, waiting
@@ -134,10 +135,20 @@ def policies(draw: st.DrawFn, surely: str) -> PoolPolicy:
         ),
         warm_pool=WarmPool(
             keep_alive=minutes(10 if surely == "warm" else draw(st.sampled_from([0, 10]))),
-            retain=minutes(draw(st.sampled_from([0, 5]))),
+            retain=draw(st.sampled_from([minutes(0), minutes(5), None])),
         ),
         quotas=quotas,
     )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> WarmHistory:
+    """The record of a warm key: ends an hour apart, and jobs that came some minutes after them."""
+    gaps = draw(st.lists(st.integers(0, 40), max_size=6))
+    ends = tuple(NOON - minutes(60 * number) for number in range(1, len(gaps) + 1))
+    comings = [end + minutes(gap) for end, gap in zip(ends, gaps, strict=True)]
+    starts = tuple(KeyStart(at=at, ready=at) for at in comings)
+    return WarmHistory(starts=starts, ends=ends, cold=(minutes(draw(st.sampled_from([1, 5, 60]))),))
 
 
 @st.composite
@@ -189,6 +200,7 @@ def _extras(draw: st.DrawFn, case: Case, surely: str) -> dict[str, Any]:
     number_kept = [1, 2, 3] if surely == "warm" else [0, 0, 1, 2, 3]
     kept = tuple(draw(warm_pools(number)) for number in range(draw(st.sampled_from(number_kept))))
     fields: dict[str, Any] = {"warm_pools": kept, "warm": _some(total(one.vector for one in kept))}
+    fields["warm_histories"] = {one.warm_key: draw(histories()) for one in kept if draw(st.booleans())}
     if surely == "holds" or draw(st.booleans()):
         fields |= draw(_holds(case))
     if surely == "limits" or draw(st.booleans()):

@@ -79,7 +79,10 @@ class Trial:
         self.waits[life.job.name] = life
 
     def _pass(self, pool: PoolPolicy, now: datetime, ours: datetime) -> bool:
-        jobs = [*(life.job for life in self.waits.values()), *(job for _, job in self.runs.values())]
+        jobs: list[WaitingJob | RunningJob] = [
+            *(life.job for life in self.waits.values()),
+            *(job for _, job in self.runs.values()),
+        ]
         decided = plan(snapshot(*jobs), pool, now=ours)
         reasons = dict(decided.reasons) if isinstance(decided.reasons, PlanReasons) else decided.reasons
         started = False

@@ -32,7 +32,7 @@ def plan_described(plan: Mapping[str, Any]) -> Verdict | None:
 
 
 def plan_events(records: Records) -> Verdict | None:
-    """Judge the events of the trial; the code describes a job whose event does not name the plan."""
+    """Read the events of the trial; the code describes a job whose event does not name the plan."""
     job, plan = records.get("jobs", {}).get("plan"), records.get("plan")
     if job is None or plan is None:
         return None
@@ -64,7 +64,7 @@ def plan_close(plan: Mapping[str, Any]) -> Verdict | None:
 
 
 def plan_right(plan: Mapping[str, Any]) -> Verdict | None:
-    """Judge by a refusal alone: a caller with every right is not told which ones were looked at."""
+    """Decide by a refusal alone: a caller with every right is not told which ones were looked at."""
     answer = plan.get("answer")
     if answer is None:
         return None

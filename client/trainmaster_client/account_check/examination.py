@@ -59,18 +59,14 @@ def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
 
 
 def unmet_needs(options: Asked, *, has_quota: bool) -> set[Need]:
-    unmet = {Need.STACK}
-    if options.gpu is None:
-        unmet.add(Need.GPU)
-    if not options.starve:
-        unmet.add(Need.STARVE)
-    if options.plan is None:
-        unmet.add(Need.PLAN)
-    if not has_quota:
-        unmet.add(Need.QUOTA_LIST)
-    if options.is_loopback:
-        unmet.add(Need.AWS_TIME)
-    return unmet
+    is_unmet = {
+        Need.GPU: options.gpu is None,
+        Need.STARVE: not options.starve,
+        Need.PLAN: options.plan is None,
+        Need.QUOTA_LIST: not has_quota,
+        Need.AWS_TIME: options.is_loopback,
+    }
+    return {Need.STACK, *(need for need, unmet in is_unmet.items() if unmet)}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -62,10 +62,10 @@ class PlanLook:
             "StoppingCondition.MaxRuntimeInSeconds": round(longest.total_seconds()),
         }
         self._closes = closes if is_near else None
-        said = trials.start(trial)
-        self._record["answer"] = said.as_json()
-        if said.code is not None:
-            raise RefusedCallError(f"CreateTrainingJob: {said.code}: {said.text}")
+        answer = trials.start(trial)
+        self._record["answer"] = answer.as_json()
+        if answer.code is not None:
+            raise RefusedCallError(f"CreateTrainingJob: {answer.code}: {answer.text}")
         return longest.total_seconds() if is_near else 0.0
 
     def look(self) -> None:

@@ -37,7 +37,7 @@ class PlansUnreadableError(TrainmasterClientError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Training plan that is looked for."""
+    """A question for AWS: how many instances of a type, how long, and from when on."""
 
     instance_type: str
     instances: int

@@ -60,7 +60,7 @@ class PlanOptions:
     ] = None
 
     def check(self) -> None:
-        """Raises InvalidArgumentError for an option that needs another, or is no number that makes sense."""
+        """Raises InvalidArgumentError for an option that needs another, or is out of range."""
         given = {
             "--type": self.instance_type,
             "--instances": self.instances,
@@ -92,7 +92,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Offers for the queue of one instance type, beside the queue without them."""
+    """The queue for one instance type, and the plans that AWS sells for it."""
 
     queue: LiveQueue
     capacity: int

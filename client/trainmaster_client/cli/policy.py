@@ -116,11 +116,8 @@ def diff(
     with _placed(written, new) as places:
         tried = api.try_policy(new)
     if as_json:
-        print_json(
-            tried
-            if asked_replay is None
-            else {**tried, "replay": {"summary": asked_replay.replayed(api, new)}}
-        )
+        replayed = {"replay": {"summary": asked_replay.replayed(api, new)}} if asked_replay else {}
+        print_json({**tried, **replayed})
         return
     old = api.policy()
     lines = document_lines(

@@ -96,7 +96,7 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
             f"from {datetime.fromisoformat(change['at']):%Y-%m-%d %H:%M} UTC on {_counts(change['capacity'])}"
             for change in pool.get("calendar") or ()
         ),
-        reservations=tuple(_reservation_text(each) for each in pool.get("reservations") or ()),
+        reservations=tuple(_reservation_text(reserved) for reserved in pool.get("reservations") or ()),
         plans=tuple(_plan_text(plan, now) for plan in pool.get("plans") or ()),
         teams=tuple(_team_text(team, rules) for team in pool.get("teams") or ()),
         warm=tuple(

@@ -135,3 +135,19 @@ test("time in use is counted up to now, in instances", () => {
   assert.equal(usedShare(track, window, NOW), 0.75);
   assert.equal(usedShare({ steps: [], bars: [] }, window, NOW), null);
 });
+
+test("what the calendar is going to change is drawn ahead of now, and nothing of it counts as used or there", () => {
+  const ahead = [
+    { at: at(14), pool: "p5", capacity: { [P5]: 0 }, reserved: {} },
+    { at: at(18), pool: "p5", capacity: { [P5]: 3 }, reserved: {} },
+    { at: at(15), pool: "g5", capacity: {}, reserved: {} },
+  ];
+  const [track] = tracksOf(answer([attempt("a", 0, 6)], { ahead }));
+  const steps = track.steps.map((one) => [...hours(one), one.capacity]);
+  assert.deepEqual(steps, [[0, 12, 2], [12, 14, 2], [14, 18, 0], [18, 42, 3]]);
+  assert.equal(track.rows, 3);
+  const window = { from: Date.parse(at(0)), to: Date.parse(at(20)) };
+  assert.equal(usedShare(track, window, NOW), 0.25);
+  const [plain] = tracksOf(answer([attempt("a", 0, 6)]));
+  assert.deepEqual(plain.steps.map((one) => [...hours(one), one.capacity]), [[0, 12, 2]]);
+});

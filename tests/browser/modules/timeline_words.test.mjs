@@ -68,7 +68,7 @@ test("an address that says nonsense is a day", () => {
 
 test("the name of an expected start never lies over the past", () => {
   const past = 700;
-  for (const [left, right] of [[710, 720], [720, 980], [960, 998], [705, 999], [990, 1000]]) {
+  for (const [left, right] of [[710, 720], [720, 980], [760, 900], [830, 995], [960, 998], [705, 999], [990, 1000]]) {
     for (const name of ["short", "pytorch-training…22-06-04-17-148"]) {
       const { x, text, anchor } = ghostLabel(name, { left, right }, { begin: past, end: 1000 });
       const width = text.length * 7;

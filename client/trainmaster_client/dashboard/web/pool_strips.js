@@ -14,7 +14,7 @@ export function poolStrip(pool, points) {
     h("div", { class: "gauges" }, pool.gauges.map(gauge)),
     spark(shares(points ?? [])),
     pool.calendar.length ? h("p", { class: "note wide" }, "Ahead: ", pool.calendar.map((text) => localTimes(text)).join("; ")) : null,
-    pool.plans.map((text) => h("p", { class: "note wide" }, localTimes(text))),
+    [...pool.plans, ...pool.reservations].map((text) => h("p", { class: "note wide" }, localTimes(text))),
     pool.warnings.map((text) => h("p", { class: "note warn wide" }, localTimes(text))));
 }
 

@@ -25,7 +25,7 @@ class CapacityOverTime:
 
     written: PoolPolicy
     changes: tuple[CapacityFrom, ...]
-    """From the day before the beginning on."""
+    """Changes in order; the first are of the day before the beginning."""
     known_until: datetime
     next_look: datetime | None = None
     """Instant from which the pool may be another than it was when it was last asked for."""

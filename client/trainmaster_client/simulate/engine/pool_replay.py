@@ -67,8 +67,6 @@ class PoolReplay:
             passes=_passes(setting, state, sagemaker, tally),
         )
 
-    # ---- what happens
-
     def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
         keys = learned_in(past, admitted)
@@ -193,8 +191,6 @@ class PoolReplay:
             self.tally.ended.append((name, ParentEnd.STOPPED))
         return True
 
-    # ---- ends
-
     def _fails(self, job: Job, failure: FailureClass, policy: Policy) -> None:
         self._ends(job, "Failed", "Failed", failure=failure, policy=policy)
 
@@ -237,8 +233,6 @@ class PoolReplay:
         self.tally.attempts += self.sagemaker.live_rows()
         for pool in list(self.state.warm_pools.values()):
             self.passes.take_warm(pool)
-
-    # ---- reconcile
 
     def _reconcile(self) -> None:
         self.minute_put = False

@@ -56,7 +56,7 @@ class CapacityStep(NamedTuple):
 
     since_s: int
     instances: Mapping[str, int]
-    """By type."""
+    """Number of instances by type."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -37,7 +37,6 @@ from trainmaster_client.simulate.engine.status_news import (
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
 """Ends with which training that no checkpoint has is lost; with others the job had come to its end."""
-
 AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 """The only news of an attempt that is being stopped."""
 
@@ -114,8 +113,6 @@ class SimulatedSageMaker:
             return False
         has_trained = course.has_trained or (run is not None and run.has_trained(self.event_queue.now))
         return course.trains_s is None or not has_trained
-
-    # ---- what is asked of it
 
     def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
         """Tell whether the account refuses more of a type (ResourceLimitExceeded); warm pools count."""
@@ -227,8 +224,6 @@ class SimulatedSageMaker:
         lost_s = lost_then_s(course, run.number, trained) if broke or run.stopped_s is not None else None
         after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
         return Ended(run=run, lost_s=exact_s(run.lost_s + course.done_s + trained - after.done_s))
-
-    # ---- what it says
 
     def saved_at(self, name: str) -> datetime | None:
         """Return when the newest checkpoint of this attempt was written; S3 has whole seconds."""

@@ -164,9 +164,7 @@ def _replay(column: Column) -> dict[str, Any]:
         "planner_cpu_s": round(replay.cpu_s, 3),
         "notes": list(replay.notes),
         "fates": {fate.value: count for fate, count in column.fates.items()},
-        "waits": _waits(column.waits),
-        "waits_by_team": {team: _waits(waits) for team, waits in column.waits_by_team.items()},
-        "waits_by_class": {label: _waits(waits) for label, waits in column.waits_by_class.items()},
+        **_all_waits(column),
         "figures": _finite(asdict(column.figures)),
         "cost_usd": {
             "jobs": round(column.bill.jobs_usd, 2),
@@ -181,6 +179,14 @@ def _replay(column: Column) -> dict[str, Any]:
         ],
         "use_by_hour_of_week": _plain(column.use_by_hour),
         "queue": {"bin_s": column.curves.bin_s, "jobs": _plain(column.curves.queue)},
+    }
+
+
+def _all_waits(column: Column) -> dict[str, Any]:
+    return {
+        "waits": _waits(column.waits),
+        "waits_by_team": {team: _waits(waits) for team, waits in column.waits_by_team.items()},
+        "waits_by_class": {label: _waits(waits) for label, waits in column.waits_by_class.items()},
     }
 
 

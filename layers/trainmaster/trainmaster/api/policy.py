@@ -24,6 +24,7 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.history.journal import capacity_changes
 from trainmaster.core.history.past_records import PolicyPut
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
 from trainmaster.core.policy.training_plans import plans_elsewhere
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
@@ -82,6 +83,21 @@ def _strandings(pool: PoolPolicy, new: Policy, reader: ApiReader) -> Iterator[Fi
         for instance_type in sorted(in_use):
             field = f"pools[{new.pools.index(after)}].capacity"
             yield _stranding(field, f"pool {pool.name} has live or waiting jobs on {instance_type}")
+        yield from _plan_strandings(pool, after, reader, field=f"pools[{new.pools.index(after)}].plans")
+
+
+def _plan_strandings(
+    pool: PoolPolicy, after: PoolPolicy, reader: ApiReader, *, field: str
+) -> Iterator[FieldError]:
+    """Yield the removed plans that jobs run on, or that a job which waits names."""
+    removed = {plan.name for plan in pool.plans} - {plan.name for plan in after.plans}
+    in_use = {capacity.plan for capacity in _in_use(pool.name, reader)} if removed else set()
+    for name in sorted(removed & in_use):
+        yield FieldError(
+            field=field,
+            message=f"pool {pool.name} has live or waiting jobs on training plan {name}",
+            hint="keep the plan until they have ended, or cancel them",
+        )
 
 
 def refuse_roles_it_cannot_pass(policy: Policy, may_pass: tuple[str, ...]) -> None:
@@ -113,12 +129,16 @@ def _stranding(field: str, message: str) -> FieldError:
 
 
 def _types_in_use(pool: str, reader: ApiReader) -> frozenset[str]:
-    """Return the types that any unfinished job uses or allows; reads the whole queue, but rarely."""
+    return frozenset(capacity.instance_type for capacity in _in_use(pool, reader))
+
+
+def _in_use(pool: str, reader: ApiReader) -> frozenset[Capacity]:
+    """Return the capacities that any unfinished job uses or allows; reads the whole queue, but rarely."""
     waiting = reader.waiting(pool, after=None, limit=_EVERY)
     parked = reader.parked(pool, after=None, limit=_EVERY)
     wanted = [shape.vector for job in (*waiting, *parked) for shape in job.shapes]
     held = [job.vector for job in reader.running(pool)]
-    return frozenset(capacity.instance_type for vector in (*wanted, *held) for capacity in vector)
+    return frozenset(capacity for vector in (*wanted, *held) for capacity in vector)
 
 
 MAX_TEXT_BYTES = 100 * 1024

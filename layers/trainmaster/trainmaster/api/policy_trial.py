@@ -32,7 +32,7 @@ class Trial:
     is_truncated: bool
     """Whether more was left out for lack of time or room; the first of each kind stand for the others."""
     by_the_clock: tuple[View, ...] = ()
-    """What calendars and reservations change in the next days, in order."""
+    """Changes by calendars and reservations in the next days, in order."""
 
 
 def try_policy(context: RequestContext, new: Policy) -> Trial:

@@ -102,7 +102,8 @@ def _calendar(pool: PoolPolicy, *, now: datetime) -> list[View]:
 
 def _reservations(pool: PoolPolicy, *, now: datetime) -> list[View]:
     """Show the reservations that hold, or begin in the next days, the first to begin first."""
-    soon = [each for each in pool.reservations if now < each.to and each.from_ <= now + CALENDAR_SHOWN]
+    until = now + CALENDAR_SHOWN
+    soon = [reserved for reserved in pool.reservations if now < reserved.to and reserved.from_ <= until]
     return [
         {
             "name": reservation.name,

@@ -95,7 +95,8 @@ def test_an_estimators_training_plan_reaches_the_queue_and_so_does_the_tag_for_a
 ) -> None:
     """A layer that makes the request anew may drop the plan; then the job would run on demand unnoticed."""
     script_job(api)
-    for number, given in enumerate(({"training_plan": PLAN}, {"tags": job_tags(plan="only")})):
+    ways: tuple[dict[str, Any], ...] = ({"training_plan": PLAN}, {"tags": job_tags(plan="only")})
+    for number, given in enumerate(ways):
         PyTorch(
             entry_point="train.py",
             source_dir="s3://bucket/code/sourcedir.tar.gz",

@@ -109,7 +109,9 @@ def test_the_figures_count_only_what_there_was() -> None:
 
 def test_changes_far_ahead_are_learned_in_time_and_each_once() -> None:
     entry = {"every": "Mon-Fri 08:00-18:00", "timezone": "Europe/Berlin", "capacity": {G5: 1}}
-    (pool,) = policy(2, calendar=[entry], teams=TEAMS, reservations=[reservation(1000, 1100, 1)]).pools
+    at_the_edge = reservation(32 * 24, 32 * 24 + 5, 1, name="edge")
+    kept = [reservation(1000, 1100, 1), at_the_edge]
+    (pool,) = policy(2, calendar=[entry], teams=TEAMS, reservations=kept).pools
     over_time = CapacityOverTime.of(pool, begins=BEGIN)
     assert over_time is not None
     whole = changes_of(

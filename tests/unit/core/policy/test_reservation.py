@@ -208,6 +208,19 @@ def test_names_are_unique_in_a_pool_and_their_number_is_bounded() -> None:
     assert ("pools[0].reservations", "has 51 reservations") in {(each.field, each.message) for each in many}
 
 
+def test_more_than_the_teams_quota_lets_it_use_is_a_warning() -> None:
+    quotas = {"vision": {"nominal": {P5: 1}, "borrowing_limit": {P5: 0}}, "language": {"nominal": {P5: 0}}}
+    found = put(document(DEMO | {"instances": {P5: 2}}, quotas=quotas)).warnings
+    assert [(each.field, each.message) for each in found] == [
+        (
+            f"pools[0].reservations[0].instances.{P5}",
+            "is more than team vision may use: its quota and borrowing limit are 1",
+        )
+    ]
+    for fine in (DEMO, DEMO | {"team": "language", "instances": {P5: 2}}):
+        assert put(document(fine, quotas=quotas)).warnings == ()
+
+
 def test_a_stored_policy_is_read_although_it_reserves_too_much() -> None:
     stored = parse_policy(document(DEMO | {"instances": {P5: 3}}), is_stored=True)
     assert steps(at_instant(stored, NOW))[1] == ("01. 08:00", 2, {"vision": {P5: 3}})

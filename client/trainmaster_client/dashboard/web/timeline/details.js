@@ -68,6 +68,7 @@ function warmDetails({ warm, from, to }) {
     ["instances", instances({ [warm.instance_type]: warm.instances })],
     ["from", `${clock(new Date(from))} to ${warm.isLive ? "now" : clock(new Date(to))}, ${duration((to - from) / 1000)}`],
     ["reused by", warm.reused_by || warm.reused_by_team ? partySaid(warm.reused_by, warm.reused_by_team) : "none"],
+    ...(warm.because ? [["given up as", warm.because]] : []),
   ];
   return { title: "Warm pool: kept for the next job", facts, job: null };
 }

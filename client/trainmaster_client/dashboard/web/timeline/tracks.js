@@ -2,11 +2,12 @@
 
 const INSTANT = (text) => (text ? Date.parse(text) : null);
 const CLOCKS_DIFFER = 60_000; // of SageMaker, which says when an attempt ended, and of the queue, which claims
+const LAST_CHANGE_SHOWN = 86_400_000; // how long the last change that is known is drawn, a day
 const BY_START = (one, other) => one.from - other.from || one.to - other.to;
 
 // What `GET /timeline` answers with instants in milliseconds; what cannot be read is counted, not drawn.
 export function readTimeline(answer, now) {
-  const read = { attempts: [], warm: [], capacity: [], since: INSTANT(answer.since), unread: 0 };
+  const read = { attempts: [], warm: [], capacity: [], ahead: [], since: INSTANT(answer.since), unread: 0 };
   for (const one of answer.attempts ?? []) {
     const attempt = readAttempt(one, now);
     if (attempt) read.attempts.push(attempt);
@@ -22,6 +23,10 @@ export function readTimeline(answer, now) {
     const at = INSTANT(one.at);
     if (Number.isFinite(at)) read.capacity.push({ ...one, at });
     else read.unread += 1;
+  }
+  for (const one of answer.ahead ?? []) {
+    const at = INSTANT(one.at);
+    if (at > now) read.ahead.push({ ...one, at });
   }
   return read;
 }
@@ -93,7 +98,10 @@ export function packedTracks(timeline, now) {
   const found = [...tracks.values()].sort(
     (one, other) => order(one.pool, other.pool) || order(one.type, other.type) || order(one.capacityType, other.capacityType),
   );
-  return found.map((one) => packed(one, capacitySteps(timeline.capacity, one, now)));
+  return found.map((one) => {
+    const steps = capacitySteps(timeline.capacity, one, now);
+    return packed(one, [...steps, ...stepsAhead(timeline.ahead, one, steps.at(-1)?.capacity ?? 0, now)]);
+  });
 }
 
 const order = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
@@ -122,6 +130,18 @@ function capacitySteps(changes, { pool, type, capacityType }, now) {
     capacity: one[field]?.[type] ?? 0,
   }));
   return steps.filter((one, index) => index === steps.length - 1 || one.to > one.from);
+}
+
+// What calendars are going to change, as far ahead as the answer knows it; until then it is as now.
+function stepsAhead(changes, { pool, type, capacityType }, present, now) {
+  const own = capacityType === "on-demand" ? changes.filter((one) => one.pool === pool) : [];
+  if (!own.length) return [];
+  const steps = own.map((one, index) => ({
+    from: one.at,
+    to: own[index + 1]?.at ?? one.at + LAST_CHANGE_SHOWN,
+    capacity: one.capacity?.[type] ?? 0,
+  }));
+  return [{ from: now, to: own[0].at, capacity: present }, ...steps];
 }
 
 function packed({ pool, type, capacityType, items }, steps) {

@@ -19,7 +19,7 @@ from trainmaster.core.policy.plan_windows import ENDS_BEFORE, window_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drained:
-    """What a change of the capacity takes, and the pool as it is once that was asked for."""
+    """Stops that a change of the capacity needs, and the pool as it is once they were asked for."""
 
     actions: tuple[Drain | ReleaseWarm, ...]
     snapshot: Snapshot
@@ -66,7 +66,7 @@ class _Over:
     """Instances above what there is, while it is decided who gives them back."""
 
     counts: dict[Capacity, int]
-    """By plan, and by type that the calendar drains or a team has reserved, less what is on its way out."""
+    """Counts by plan, and by type that the calendar drains or a team has reserved, less those that leave."""
     reserved: ReservedCapacity
 
     @classmethod

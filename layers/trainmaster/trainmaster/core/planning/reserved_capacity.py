@@ -19,7 +19,7 @@ class ReservedCapacity:
     """Instances that teams have reserved and do not use."""
 
     left: dict[str, dict[Capacity, int]] = field(default_factory=dict)
-    """By team. A count is below zero where the team uses more than it has reserved."""
+    """Counts by team; one is below zero where the team uses more than it has reserved."""
 
     @classmethod
     def of(cls, reserved: Reserved) -> "ReservedCapacity":

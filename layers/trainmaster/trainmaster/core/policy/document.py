@@ -245,7 +245,9 @@ def parse_policy(document: object, *, is_stored: bool = False, defaults: int = D
     root.refuse_unknown(document, keys_of(Policy), elsewhere=keys_within(Policy))
     policy.check(root)
     if findings.errors:
-        raise PolicyViolationError(_summary(findings.errors), errors=findings.errors)
+        count = len(findings.errors)
+        message = f"the policy document has {count} error{'s' if count > 1 else ''}"
+        raise PolicyViolationError(message, errors=findings.errors)
     return replace(policy, warnings=(*findings.warnings, *_unwritten(policy)))
 
 
@@ -296,7 +298,3 @@ def _guards(policy: Policy, what: str) -> Iterator[FieldError]:
 def _not_a_mapping(document: object) -> FieldError:
     message = f"must be a mapping, not {shown(document)}"
     return FieldError(field="", message=message, hint="write {} for an empty one")
-
-
-def _summary(errors: list[FieldError]) -> str:
-    return f"the policy document has {len(errors)} error{'s' if len(errors) > 1 else ''}"

@@ -24,7 +24,12 @@ from trainmaster.core.policy.pool_order import Order
 from trainmaster.core.policy.pool_overrides import Overrides
 from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
-from trainmaster.core.policy.reservation import MOST_RESERVATIONS, Reservation, check_reservations
+from trainmaster.core.policy.reservation import (
+    MOST_RESERVATIONS,
+    Reservation,
+    check_reservations,
+    warn_of_small_quotas,
+)
 from trainmaster.core.policy.training_plans import MOST_PLANS, PlanEntry
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
@@ -188,6 +193,7 @@ class PoolPolicy(Section):
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
         check_calendar(self.calendar, self.capacity, at)
         check_reservations(self.reservations, self.capacity, at)
+        warn_of_small_quotas(self.reservations, self.quotas, at.below("reservations"))
         if self.quotas and at.is_sound("preemption"):
             self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)

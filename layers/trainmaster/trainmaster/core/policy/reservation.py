@@ -10,6 +10,7 @@ from trainmaster.core.policy.findings import Location, nearest, shown
 from trainmaster.core.policy.keys import Section, needed
 from trainmaster.core.policy.kinds import ByName, Whole
 from trainmaster.core.policy.names import DEFAULT_TEAM, INSTANCE_TYPE, NAME, NAME_HINT, refuse_repeated_names
+from trainmaster.core.policy.pool_quotas import Quota
 
 MOST_RESERVATIONS = 50
 """Reservations that a pool may have: each pass looks at all of them."""
@@ -94,6 +95,24 @@ def check_reservations(
                 place.refuse("is not in the capacity of the pool", nearest(instance_type, capacity) or hint)
 
 
+def warn_of_small_quotas(
+    reservations: Sequence[Reservation], quotas: Mapping[str, Quota], at: Location
+) -> None:
+    """Warn of instances that the team's quota and borrowing limit keep it from using: they stand idle."""
+    for index, reservation in enumerate(reservations):
+        quota = quotas.get(reservation.team)
+        for instance_type, count in reservation.instances.items():
+            limit = (quota.borrowing_limit or {}).get(instance_type) if quota else None
+            if quota is None or limit is None:
+                continue
+            most = quota.nominal.get(instance_type, 0) + limit
+            if count > most:
+                at.item(index).below("instances").below(instance_type).warn(
+                    f"is more than team {reservation.team} may use: its quota and borrowing limit are {most}",
+                    f"write at most {most}, or raise the quota",
+                )
+
+
 def check_reserving_teams(reservations: Sequence[Reservation], teams: Sequence[str], at: Location) -> None:
     """Refuse a reservation for a team that the policy does not have: its instances would stand idle."""
     known = teams or [DEFAULT_TEAM]
@@ -121,7 +140,7 @@ def with_reserved(
     if not known:
         return tuple(changes)
     by_calendar = {change.at: change for change in changes}
-    begins_and_ends = {instant for each in known for instant in (each.from_, each.to)}
+    begins_and_ends = {instant for reserved in known for instant in (reserved.from_, reserved.to)}
     merged: list[CapacityFrom] = []
     in_force = changes[0]
     for instant in sorted(by_calendar.keys() | {at for at in begins_and_ends if since < at < until}):
@@ -157,7 +176,7 @@ def overbooked(
     """
     seen: set[tuple[int, str]] = set()
     for number, change in enumerate(changes):
-        holding = [index for index, each in enumerate(reservations) if each.holds_at(change.at)]
+        holding = [index for index, reserved in enumerate(reservations) if reserved.holds_at(change.at)]
         for instance_type in dict.fromkeys(
             name for index in holding for name in reservations[index].instances
         ):

@@ -6,9 +6,10 @@ import pytest
 from trainmaster.core.request.validation import check_request, contradictions
 
 from local.sagemaker.admission import Admission
+from local.sagemaker.plan_book import PlanBook
 from local.wire import AwsError
 from tests.bodies import body, spot
-from tests.integration.local.sagemaker_world import ACCOUNT, BUCKET, REGION, Buckets, request
+from tests.integration.local.sagemaker_world import ACCOUNT, BUCKET, REGION, Buckets, manual_clock, request
 
 GROUPS = [
     {"InstanceGroupName": name, "InstanceType": kind, "InstanceCount": 1}
@@ -196,12 +197,19 @@ def test_O11_aws_says_it_in_its_words(changes: dict[str, Any], _field: str, word
     assert [one.aws for one in contradictions(body(**changes))] == [words]
 
 
+def admission_to(store: Buckets) -> Admission:
+    """What the twin's SageMaker accepts, without training plans."""
+    clock = manual_clock()
+    plans = PlanBook(clock, arn_prefix=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-plan/")
+    return Admission(store=store, account_id=ACCOUNT, region=REGION, plans=plans, clock=clock)
+
+
 @pytest.mark.parametrize(("changes", "_field", "_words"), CASES)
 def test_O11_the_twins_sagemaker_refuses_it_too(changes: dict[str, Any], _field: str, _words: str) -> None:
     store = Buckets(BUCKET)
     for name in ("train", "test", "code", "a"):
         store.write(BUCKET, f"{name}/file", b"")
-    admission = Admission(store=store, account_id=ACCOUNT, region=REGION)
+    admission = admission_to(store)
     with pytest.raises(AwsError) as caught:
         admission.admit(request("job") | changes)
     assert caught.value.code == "ValidationException"
@@ -240,7 +248,7 @@ def test_O11_the_twin_takes_it_too(changes: dict[str, Any]) -> None:
     store = Buckets(BUCKET)
     for name in ("train", "code"):
         store.write(BUCKET, f"{name}/file", b"")
-    Admission(store=store, account_id=ACCOUNT, region=REGION).admit(request("job") | changes)
+    admission_to(store).admit(request("job") | changes)
 
 
 def test_C3_both_kinds_of_channels_are_named() -> None:
@@ -271,7 +279,7 @@ def test_O11_a_body_of_another_shape_is_no_trouble_and_is_not_repeated_at_length
 def test_O11_a_spot_job_that_waits_less_than_sagemakers_own_run_time_is_refused_by_both() -> None:
     waits = spot(wait=3600) | {"StoppingCondition": {"MaxWaitTimeInSeconds": 3600}}
     assert [one.field for one in check_request(waits)] == ["StoppingCondition.MaxWaitTimeInSeconds"]
-    admission = Admission(store=Buckets(BUCKET), account_id=ACCOUNT, region=REGION)
+    admission = admission_to(Buckets(BUCKET))
     wish = {"EnableManagedSpotTraining": True, "StoppingCondition": {"MaxWaitTimeInSeconds": 3600}}
     with pytest.raises(AwsError, match="Invalid MaxWaitTimeInSeconds"):
         admission.admit(request("job") | wish)
