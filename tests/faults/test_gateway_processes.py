@@ -117,7 +117,8 @@ def test_L8_the_aws_cli_creates_describes_lists_and_stops_by_the_exports_alone(p
 
 
 def test_L11_a_gateway_killed_after_a_create_and_started_again_makes_one_job_of_the_retry(plane, tmp_path):
-    request = plane.request("once", ["true"])
+    retried = tmp_path / "retried"  # until then the job runs: the name of one that has ended would be taken
+    request = plane.request("once", ["sh", "-c", f"until [ -e '{retried}' ]; do sleep 0.1; done"])
     with running_gateway(plane, tmp_path) as (process, url):
         port = urlsplit(url).port
     with running_gateway(plane, tmp_path, port or 0) as (process, url):
@@ -128,6 +129,7 @@ def test_L11_a_gateway_killed_after_a_create_and_started_again_makes_one_job_of_
         with running_gateway(plane, tmp_path, port or 0) as (_, again):
             assert again == url
             client(plane, url).create_training_job(**request)
+    retried.touch()
     plane.await_state("once", "completed")
     created = [call for call in plane.calls("CreateTrainingJob") if "once" in json.dumps(call)]
     assert len(created) == 1

