@@ -16,6 +16,7 @@
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
   + MalformedHistoryError       a file of past jobs, or a trace, that cannot be replayed
   + TrainingJobsUnreadableError SageMaker does not let its training jobs be read
+  + PlansUnreadableError        SageMaker does not say which training plans it sells
   + LogsUnreadableError         CloudWatch Logs refused
     - LogsUnansweredError       it gave no answer, or failed by itself: later it may
       . LogsExpiredError        the credentials have expired: after a new login it may
