@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -19,6 +20,7 @@ from trainmaster.core.jobs.states import TRANSITIONS
 from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, end_of, questions
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Governing, OnOom, Recovery, Spot
+from trainmaster.core.policy.plan_windows import PlanSeen, Window
 
 from tests.builders import NOON, A, attempt, live_job, minutes, of, seen
 from tests.markdown import ROOT
@@ -131,7 +133,27 @@ def test_the_end_says_what_its_row_asks_for(facts: EndFacts) -> None:
     assert end.reason.message
 
 
+PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring"
+CLOSES = NOON + minutes(60)
+"""When the instances of the plan's window begin to end: half an hour before the window does."""
+
+
+def on_plan(exit_code: int | None, ended_at: datetime, *, plan_arn: str | None = PLAN) -> EndFacts:
+    """Return the facts of an attempt that nobody stopped, and that failed at an instant of a window."""
+    window = Window(begin=NOON - minutes(600), end=CLOSES + minutes(30), instances=2)
+    plan = PlanSeen(arn=PLAN, status="Active", instance_type=A, total=2, windows=(window,))
+    pool = replace(policy().pools[0], seen_plans={PLAN: plan})
+    advice = Diagnosis(failure_class=FailureClass.UNKNOWN, advice="See its log.", exit_code=exit_code)
+    return EndFacts(
+        job=live_job(state=S.RUNNING, live=attempt(plan_arn=plan_arn)),
+        seen=seen(status="Failed", secondary="Failed", failure_reason="AlgorithmError", ended_at=ended_at),
+        policy=replace(policy(), pools=(pool,)),
+        diagnosis=advice,
+    )
+
+
 def some_of_everything() -> Iterator[EndFacts]:
+    yield on_plan(143, CLOSES - minutes(4))
     classes = (FailureClass.SERVICE, FailureClass.USER_CODE)
     for (state, recorded), said, interruptions in product(STOPPED, SAID.values(), (None, 0)):
         job = job_in(state, recorded, interruptions)
@@ -182,3 +204,22 @@ def test_ends_are_made_by_the_decider_alone() -> None:
 @pytest.mark.parametrize("source", ["decision.End(becomes=x)", "replace(end, moves=True)"])
 def test_a_second_maker_of_ends_is_found(source: str) -> None:
     assert made_in(source) == [1]
+
+
+def test_a_program_that_leaves_before_the_window_of_its_plan_closes_comes_back_uncharged() -> None:
+    end = decide(on_plan(143, CLOSES - minutes(4)), now=NOON)
+    assert (end.becomes, end.reason.code, end.retry, end.diagnosis) == (S.PENDING, C.WINDOW, None, None)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(on_plan(143, CLOSES - minutes(60)), id="long before the window closes"),
+        pytest.param(on_plan(1, CLOSES - minutes(4)), id="another exit code"),
+        pytest.param(on_plan(None, CLOSES - minutes(4)), id="no exit code"),
+        pytest.param(on_plan(143, CLOSES - minutes(4), plan_arn=None), id="not on the plan"),
+    ],
+)
+def test_another_failure_on_a_plan_is_a_failure(facts: EndFacts) -> None:
+    end = decide(facts, now=NOON)
+    assert (end.becomes, end.reason.code) == (S.FAILED, FailureClass.UNKNOWN.code)

@@ -15,6 +15,7 @@ from trainmaster.core.jobs.run_time import trained_by
 from trainmaster.core.lifecycle import retries, spot_fallback
 from trainmaster.core.lifecycle.retries import Failure, Retry, RetryAnswer
 from trainmaster.core.policy import Policy
+from trainmaster.core.policy.plan_windows import is_closing
 
 _S, _C, _E = JobState, ReasonCode, TrainingJobEnd
 
@@ -24,6 +25,8 @@ class Question(Enum):
 
     LEAVES_SPOT = "the job may leave spot"
     """``spot_fallback`` answers it, which needs the policy."""
+    LEFT_PLAN = "it left a training plan whose window closes"
+    """The policy answers it with what is known of the plan, and a diagnosis with the exit code."""
     IS_RETRIED = "the failure is retried"
     """``retries`` answers it, which needs a diagnosis and the policy."""
     HAS_LATER_ATTEMPT = "a later attempt of the job exists"
@@ -65,6 +68,7 @@ ENDS = (  # the first row that fits
     Row(says=_E.MAX_WAIT, only_if=Question.LEAVES_SPOT, becomes=_S.PENDING, code=_C.SPOT_FALLBACK),
     Row(says=_E.MAX_WAIT, becomes=_S.STOPPED, code=_C.MAX_WAIT),
     Row(says=_E.NO_CAPACITY, becomes=_S.PENDING, code=_C.CAPACITY),
+    Row(says=_E.FAILED, only_if=Question.LEFT_PLAN, becomes=_S.PENDING, code=_C.WINDOW),
     Row(says=_E.FAILED, only_if=Question.IS_RETRIED, becomes=_S.PENDING, code=None),
     Row(says=_E.FAILED, becomes=_S.FAILED, code=None),
     Row(job=_S.PREEMPTING, says=_E.STOPPED, becomes=_S.PREEMPTED, code=None),
@@ -79,6 +83,9 @@ _MESSAGES: Mapping[TrainingJobEnd, str] = {
     _E.NEVER_TRAINED: "SageMaker had no instances within the pending time",
     _E.STOPPED: "someone stopped the training job in SageMaker",
 }
+_LEFT_PLAN = "it saved and left before the window of its training plan closes"
+_STOPPED_BY_SIGNAL = 143
+"""Exit code of a program that ended itself for SIGTERM, as our launcher does before a window closes."""
 _RESTORED = "stopped for a later attempt, which the restored table does not know"
 _NOT_RECORDED: Mapping[JobState, Reason] = {
     _S.STOPPING: Reason(code=_C.STOPPED_BY_USER, message="stopped on request"),
@@ -162,6 +169,8 @@ def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
     """Return the questions to be answered before the end can be decided; none for most ends."""
     rows = _rows_for(job, seen)
     open_questions = {row.only_if for row in rows if row.only_if is not None} - {Question.LEAVES_SPOT}
+    if job.live_attempt.plan_arn is None:
+        open_questions -= {Question.LEFT_PLAN}
     if spot_fallback.may_move(job) and any(row.leaves_spot for row in rows):
         open_questions.add(Question.LEAVES_SPOT)
     return frozenset(open_questions)
@@ -177,7 +186,9 @@ def decide(facts: EndFacts, *, now: datetime) -> End:
     ended_at = (facts.seen.ended_at if facts.seen else None) or now
     open_questions = questions(facts.job, facts.seen)
     answer = _answer_to_failure(facts, ended_at) if Question.IS_RETRIED in open_questions else None
-    row = _row(facts, open_questions, answer)
+    row = _row(facts, open_questions, answer, ended_at)
+    if row.only_if is Question.LEFT_PLAN:
+        answer = None  # it is no failure
     reason = answer.reason if answer else _reason(facts, row)
     moved = None
     if row.leaves_spot and Question.LEAVES_SPOT in open_questions:
@@ -201,8 +212,11 @@ def _rows_for(job: Job, seen: Observation | None) -> tuple[Row, ...]:
     return (*open_rows, rows[len(open_rows)])
 
 
-def _row(facts: EndFacts, open_questions: frozenset[Question], answer: RetryAnswer | None) -> Row:
+def _row(
+    facts: EndFacts, open_questions: frozenset[Question], answer: RetryAnswer | None, ended_at: datetime
+) -> Row:
     answers = {
+        Question.LEFT_PLAN: Question.LEFT_PLAN in open_questions and _left_plan(facts, ended_at),
         Question.LEAVES_SPOT: Question.LEAVES_SPOT in open_questions
         and spot_fallback.may_leave(facts.job, _policy(facts)),
         Question.IS_RETRIED: answer is not None and answer.retry is not None,
@@ -210,6 +224,17 @@ def _row(facts: EndFacts, open_questions: frozenset[Question], answer: RetryAnsw
     }
     rows = _rows_for(facts.job, facts.seen)
     return next(row for row in rows if row.only_if is None or answers[row.only_if])
+
+
+def _left_plan(facts: EndFacts, ended_at: datetime) -> bool:
+    """Tell whether the program ended by itself on a training plan shortly before its window closes.
+
+    Its launcher does so where no stop of ours has come.
+    """
+    pool = _policy(facts).pool(facts.job.spec.pool)
+    plan = pool.seen_plans.get(facts.job.live_attempt.plan_arn or "") if pool else None
+    code = facts.diagnosis.exit_code if facts.diagnosis else None
+    return plan is not None and code == _STOPPED_BY_SIGNAL and is_closing(plan, ended_at)
 
 
 def _answer_to_failure(facts: EndFacts, ended_at: datetime) -> RetryAnswer:
@@ -231,6 +256,8 @@ def _reason(facts: EndFacts, row: Row) -> Reason:
         return facts.job.reason or _NOT_RECORDED[facts.job.state]
     if row.code is _C.RESTORED:
         return Reason(code=row.code, message=_RESTORED)
+    if row.code is _C.WINDOW:
+        return Reason(code=row.code, message=_LEFT_PLAN)
     end = end_of(facts.job, facts.seen)
     if end is _E.NO_CAPACITY and facts.seen is not None and facts.seen.failure_reason is not None:
         return Reason(code=row.code, message=facts.seen.failure_reason)

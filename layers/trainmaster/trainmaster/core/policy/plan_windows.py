@@ -141,6 +141,11 @@ def window_at(plan: PlanSeen, now: datetime) -> Window | None:
     return next((window for window in plan.windows if window.begin <= now < window.end), None)
 
 
+def is_closing(plan: PlanSeen, instant: datetime) -> bool:
+    """Tell whether SageMaker ends instances of a window then, or is about to within ``NEAR``."""
+    return any(window.end - ENDS_BEFORE - NEAR <= instant < window.end for window in plan.windows)
+
+
 def paid_time(plan: PlanSeen, *, since: datetime, until: datetime, instances: int | None = None) -> timedelta:
     """Return the instance-time of its windows within a time.
 
