@@ -23,7 +23,14 @@ pytestmark = pytest.mark.thorough
 def running_demo(folder: Path, *, until: str) -> Iterator["subprocess.Popen[str]"]:
     """The demo, once it has printed this."""
     command = [sys.executable, "-m", "demos.main_job", "--json", str(folder / "demo.json")]
-    demo = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+    demo = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  this test has no threads
+    )
     assert demo.stdout is not None
     try:
         assert any(until in line for line in demo.stdout), f"the demo ended before it said {until!r}"

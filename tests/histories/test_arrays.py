@@ -3,7 +3,9 @@
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -120,6 +122,11 @@ class Sweeping(History):
             grew, self.running[name] = counts.running > self.running[name], counts.running
             assert most is None or not grew or counts.running <= most, (name, most, counts)
             self.throttled += most is not None and counts.running == most
+
+    def settling(self) -> tuple[Callable[[], Any], ...]:
+        """Release what equal failures have held: news of ends may come only now."""
+        released = (partial(self._call, "patch", name, {"held": False}) for name in self.arrays)
+        return (*released, *History.settling(self))
 
     def settle(self) -> None:
         self.finish_all()
