@@ -9,7 +9,7 @@ from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor,
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.jobs.run_time import attempt_run_time
 from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
@@ -32,7 +32,7 @@ def claim(job: Job, attempt: Attempt, *, after_stops: bool = False) -> Job:
 
     ``after_stops`` says that other jobs were stopped to make this possible.
     """
-    assert attempt.max_runtime == runtime_left(job)[0], attempt
+    assert attempt.max_runtime == attempt_run_time(job, attempt.shape), attempt
     claimed = replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
     return with_room_made(claimed) if after_stops else claimed
 
