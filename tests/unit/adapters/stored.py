@@ -151,6 +151,7 @@ def full_job() -> Job:
             limits=RunTimeLimits(granted=minutes(60), refused=minutes(90)),
             narrower_than=4,
             fell_back=True,
+            wanted=2,
             progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
         ),
         set_by_pool=("RoleArn", "Tags.owner"),

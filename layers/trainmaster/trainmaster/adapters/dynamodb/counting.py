@@ -243,6 +243,9 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
 
 
 def _change_holds(counters: Update, condition: WriteCondition) -> None:
+    for kept in condition.keeps:
+        counters.put[layout.hold_of(kept.preemptor)] = encode(kept)
+        counters.conditions.append(("attribute_not_exists(#n)", layout.hold_of(kept.preemptor), None))
     if condition.places_hold is not None:
         name = layout.hold_of(condition.places_hold.preemptor)
         counters.put[name] = encode(condition.places_hold)

@@ -103,6 +103,9 @@ class ElasticState:
     """The next attempt is narrower than this, as the last one failed at it; None: it may have any width."""
     fell_back: bool = False
     """Whether a failure has led to a narrower attempt before, which happens once a job."""
+    wanted: int | None = None
+    """Width of its next attempt as the planner wanted it when it stopped the last one; None: it did not stop
+    one for its width, or the next has begun."""
     progress: TrainingProgress | None = None
     """Newest report of its program; None: it has reported nothing that is understood."""
 

@@ -251,6 +251,16 @@ class Job:
         return self.state in WAITING
 
     @property
+    def changes_width(self) -> bool:
+        """Tell whether it was stopped to come back at another width, with room that is kept for it."""
+        return self.elastic is not None and self.elastic.wanted is not None
+
+    @property
+    def awaits_reservation(self) -> bool:
+        """Tell whether it may still start on instances that are reserved for it."""
+        return self.is_waiting or (self.state is JobState.PREEMPTING and self.changes_width)
+
+    @property
     def waits_for_others(self) -> bool:
         """Its conditions do not all hold yet, so it is in no queue, held or not."""
         return self.after is not None and self.eligible_at is None and not self.is_final

@@ -12,7 +12,7 @@ from trainmaster.core.jobs.model import WAITING, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import trained_by
-from trainmaster.core.lifecycle import retries, spot_fallback, width_ends
+from trainmaster.core.lifecycle import retries, spot_fallback, width_changes
 from trainmaster.core.lifecycle.retries import Failure, Retry, RetryAnswer
 from trainmaster.core.policy import Policy
 from trainmaster.core.policy.plan_windows import is_closing
@@ -24,7 +24,7 @@ class Question(Enum):
     """Questions that SageMaker alone does not answer; the words are those of the documents."""
 
     HAS_STEPS_LEFT = "it ran at a narrow width, and has steps and run time left"
-    """``width_ends`` answers it."""
+    """``width_changes`` answers it."""
     LEAVES_SPOT = "the job may leave spot"
     """``spot_fallback`` answers it, which needs the policy."""
     LEFT_PLAN = "it left a training plan whose window closes"
@@ -225,7 +225,7 @@ def _row(
     facts: EndFacts, open_questions: frozenset[Question], answer: RetryAnswer | None, ended_at: datetime
 ) -> Row:
     answers = {
-        Question.HAS_STEPS_LEFT: width_ends.has_steps_left(facts.job, facts.seen, until=ended_at),
+        Question.HAS_STEPS_LEFT: width_changes.has_steps_left(facts.job, facts.seen, until=ended_at),
         Question.LEFT_PLAN: Question.LEFT_PLAN in open_questions and _left_plan(facts, ended_at),
         Question.LEAVES_SPOT: Question.LEAVES_SPOT in open_questions
         and spot_fallback.may_leave(facts.job, _policy(facts)),
@@ -267,7 +267,7 @@ def _reason(facts: EndFacts, row: Row) -> Reason:
     if row.code is _C.RESTORED:
         return Reason(code=row.code, message=_RESTORED)
     if row.code is _C.MAX_RUNTIME_AT_WIDTH:
-        return width_ends.run_time_over(facts.job)
+        return width_changes.run_time_over(facts.job)
     if row.code is _C.WINDOW:
         return Reason(code=row.code, message=_LEFT_PLAN)
     end = end_of(facts.job, facts.seen)

@@ -19,7 +19,7 @@ from trainmaster.core.jobs.model import Job, JobState, Spent
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import counted_time, runtime_left, trained_by
-from trainmaster.core.lifecycle import width_ends
+from trainmaster.core.lifecycle import width_changes
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
@@ -40,11 +40,11 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
     attempt = _finished_attempt(job, end, seen, times)
     extended = runtime_left(job)[1]  # as at the claim: only attempts that came to be use an extension up
     after = replace(
-        width_ends.came_to(_on_spot(job, attempt, times), end.becomes),
+        width_changes.came_to(_on_spot(job, attempt, times), end.becomes),
         live=None,
         extensions=job.extensions + extended,
         checkpointed=job.checkpointed + counted_time(job.spec, attempt, times.used),
-        elastic=width_ends.after_attempt(job, attempt, end.reason.code, is_retried=end.retry is not None),
+        elastic=width_changes.after_attempt(job, attempt, end.reason.code, is_retried=end.retry is not None),
         comebacks=replace(job.comebacks, productive=job.comebacks.productive + times.trained - times.idle),
         spent=Spent(
             wasted=training_lost(job, end, times.lost),
@@ -133,7 +133,7 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
     return Times(
         ended_at=ended_at,
         trained=trained,
-        used=width_ends.used_up(end.reason.code, trained=trained, checkpointed=checkpointed),
+        used=width_changes.used_up(end.reason.code, trained=trained, checkpointed=checkpointed),
         idle=min(_idle(live, end, ended_at), trained),
         lost=_lost(job, end, trained - checkpointed),
         unknown=_unknown(job, end, trained - checkpointed),

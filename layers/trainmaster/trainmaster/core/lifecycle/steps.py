@@ -34,6 +34,8 @@ def claim(job: Job, attempt: Attempt, *, after_stops: bool = False) -> Job:
     """
     assert attempt.max_runtime == attempt_run_time(job, attempt.shape), attempt
     claimed = replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
+    if job.elastic is not None and job.elastic.wanted is not None:  # it kept the room itself
+        return replace(claimed, elastic=replace(job.elastic, wanted=None))
     return with_room_made(claimed) if after_stops else claimed
 
 

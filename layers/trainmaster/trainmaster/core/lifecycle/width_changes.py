@@ -1,13 +1,36 @@
-"""Ends of attempts of elastic jobs: what they teach about the width, and whether run time is left."""
+"""Changes of an elastic job's width: its stops for them, and what the end of an attempt teaches."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason
 from trainmaster.core.jobs.elastic_state import NEVER_RAN, ElasticState
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.jobs.run_time import LEAST_RUNTIME, MAX_EXTENSIONS, counted_time, trained_by
+from trainmaster.core.planning.snapshot import WaitingJob, known_as
+
+
+def shrunk_for(job: Job, preemptor: WaitingJob, *, width: int, reclaims: bool = False) -> Job:
+    """Ask an elastic job to stop so that another can start; it comes back narrower, in the room it keeps."""
+    live = job.live_attempt
+    given = live.shape.instances - width
+    whom = known_as(preemptor, to=job.spec.team)
+    message = f"gave {given} of its {live.shape.instances} instances to {whom}, and continues with {width}"
+    for_whom = Preemptor(name=preemptor.name, team=preemptor.team, reclaims=reclaims or None)
+    stopping = replace(job, live=replace(live, preempted_for=for_whom))
+    return _to_width(stopping, width, Reason(code=ReasonCode.SHRINK, message=message))
+
+
+def grown(job: Job, why: str, *, width: int) -> Job:
+    """Ask an elastic job to stop; it comes back wider, on instances that no other job can use."""
+    return _to_width(job, width, Reason(code=ReasonCode.GROW, message=why))
+
+
+def _to_width(job: Job, width: int, reason: Reason) -> Job:
+    state = replace(job.elastic or NEVER_RAN, wanted=width)
+    return replace(job.moved_to(JobState.PREEMPTING), elastic=state, reason=reason)
 
 
 def has_steps_left(job: Job, seen: Observation | None, *, until: datetime) -> bool:
