@@ -31,7 +31,8 @@ def elastic(instances: int = 4, **fields: Any) -> Job:
         last_checkpoint=NOON + minutes(30),
         max_runtime=minutes(60),
     )
-    return live_job(**{"live": live, "widths": WIDTHS, "max_runtime": timedelta(hours=10)} | fields)
+    values: dict[str, Any] = {"live": live, "widths": WIDTHS, "max_runtime": timedelta(hours=10)}
+    return live_job(**values | fields)
 
 
 def stopped(job: Job, observation: Observation | None = None, **end: Any) -> Job:

@@ -16,6 +16,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.dependents import waiting_for_others
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
 from trainmaster.core.lifecycle.unserved_attempts import with_room_made, with_training_seen
+from trainmaster.core.lifecycle.width_changes import run_time_granted
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
@@ -56,6 +57,7 @@ def _taken(job: Job, live: Attempt, *, now: datetime) -> Job:
     # That SageMaker took the request says nothing about instances: those are forgotten once it trains.
     starts = StartTrouble(no_capacity=job.starts.no_capacity)
     taken = replace(running, live=live, started_at=job.started_at or now, starts=starts)
+    taken = run_time_granted(taken)
     return taken if live.training_since is None else with_training_seen(taken)
 
 

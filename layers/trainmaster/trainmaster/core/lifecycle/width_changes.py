@@ -8,7 +8,13 @@ from trainmaster.core.jobs.elastic_state import NEVER_RAN, ElasticState
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
-from trainmaster.core.jobs.run_time import LEAST_RUNTIME, MAX_EXTENSIONS, counted_time, trained_by
+from trainmaster.core.jobs.run_time import (
+    LEAST_RUNTIME,
+    MAX_EXTENSIONS,
+    counted_time,
+    runtime_left,
+    trained_by,
+)
 from trainmaster.core.planning.snapshot import WaitingJob, known_as
 
 
@@ -31,6 +37,35 @@ def grown(job: Job, why: str, *, width: int) -> Job:
 def _to_width(job: Job, width: int, reason: Reason) -> Job:
     state = replace(job.elastic or NEVER_RAN, wanted=width)
     return replace(job.moved_to(JobState.PREEMPTING), elastic=state, reason=reason)
+
+
+def is_prolonged(job: Job) -> bool:
+    """Tell whether the live attempt asks for more run time than the request, as it is narrow."""
+    return job.spec.widths is not None and job.live_attempt.max_runtime > runtime_left(job)[0]
+
+
+def run_time_granted(job: Job) -> Job:
+    """Note that AWS accepted the run time of the live attempt of an elastic job."""
+    if job.spec.widths is None:
+        return job
+    state = job.elastic or NEVER_RAN
+    limits = state.limits.after_grant(job.live_attempt.max_runtime)
+    return job if limits == state.limits else replace(job, elastic=replace(state, limits=limits))
+
+
+def run_time_refused(job: Job, refused: Job) -> Job:
+    """Note, with a refusal for a limit of the account, that the prolonged run time may be the reason.
+
+    The next attempt asks for less: it is wider, or cut to what was granted before. A quota of the instances
+    themselves is another refusal.
+
+    Args:
+        job: The job with the attempt live.
+        refused: The job as it waits after the refusal.
+    """
+    state = refused.elastic or NEVER_RAN
+    limits = state.limits.after_refusal(job.live_attempt.max_runtime)
+    return replace(refused, elastic=replace(state, limits=limits))
 
 
 def has_steps_left(job: Job, seen: Observation | None, *, until: datetime) -> bool:
