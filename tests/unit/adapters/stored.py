@@ -227,6 +227,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         preemptible=False,
         own_quota={A: 2},
         array="train",
+        widths=Widths(counts=(1, 2)),
         role="0a1b",
         turned_down=2,
         futile=FUTILE,
@@ -265,6 +266,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         preempted_for="urgent",
         own_quota={A: 2},
         array="train",
+        widths=Widths(counts=(1, 2)),
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)
