@@ -57,6 +57,10 @@ class StepMetrics:
     """How long the newest save held the steps up; 0 if there is none yet."""
     goodput: float
     """Share of the time since the job's first start that was spent in steps that lasted."""
+    width: int
+    """Instances that train in this attempt; an elastic job has several widths over its attempts."""
+    steps: int
+    """Steps of the whole job, so that `step` of `steps` is its progress."""
 
     def line(self) -> str:
         return _METRIC + " ".join(
@@ -90,6 +94,8 @@ _FORMATS = MappingProxyType(
         "ckpt_step": "d",
         "ckpt_stall_ms": ".1f",
         "goodput": ".4f",
+        "width": "d",
+        "steps": "d",
     }
 )
 
@@ -138,6 +144,7 @@ METRIC_DEFINITIONS: list[dict[str, str]] = [
     # The leading space keeps e.g. val_loss= from matching; other lines have a step= too.
     {"Name": f"train:{name}", "Regex": rf"{'metric' if name == 'step' else ''} {name}=([0-9.eE+-]+)"}
     for name in _FORMATS
+    if name != "steps"  # never changes, and each metric of CloudWatch costs money
 ] + [
     {"Name": f"validation:{name}", "Regex": rf"eval step=.* val_{name}=([0-9.eE+-]+)"}
     for name in ("loss", "perplexity", "accuracy")

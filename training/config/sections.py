@@ -261,5 +261,10 @@ class DivisionOptions(ParallelOptions, ModelOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BatchOptions(DivisionOptions, SampleOptions):
+    """A batch of samples, and the ranks that share it with the model."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepOptions(ParallelOptions, OptimizerOptions):
     """The arithmetic of a step: loss and update, and the precision and memory that they take."""

@@ -72,6 +72,8 @@ class Reporter:
             ckpt_step=self._checkpointer.newest_step if self._checkpointer else 0,
             ckpt_stall_ms=1000 * self._meter.checkpoint_stall,
             goodput=self._meter.goodput(),
+            width=self._world.hosts,
+            steps=self._config.steps,
         )
 
 

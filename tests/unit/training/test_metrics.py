@@ -35,6 +35,8 @@ METRICS = StepMetrics(
     ckpt_step=100,
     ckpt_stall_ms=310.0,
     goodput=0.982,
+    width=8,
+    steps=1000,
 )
 ON_A_CPU = StepMetrics(
     step=1,
@@ -52,6 +54,8 @@ ON_A_CPU = StepMetrics(
     ckpt_step=0,
     ckpt_stall_ms=0.0,
     goodput=0.0,
+    width=8,
+    steps=1000,
 )
 
 
@@ -59,7 +63,7 @@ def test_the_line_reads_as_documented() -> None:
     assert METRICS.line() == (
         "metric step=120 loss=2.345670100 lr=3.000000e-04 grad_norm=0.871 tokens=491520000 tok_s=379000.2 "
         "tok_s_gpu=47375.0 tflops_gpu=445.200 mfu=45.00 step_ms=345.6 data_ms=0.4 mem_gib=61.20 "
-        "ckpt_step=100 ckpt_stall_ms=310.0 goodput=0.9820"
+        "ckpt_step=100 ckpt_stall_ms=310.0 goodput=0.9820 width=8 steps=1000"
     )
 
 
@@ -81,6 +85,7 @@ def test_the_line_reads_as_documented() -> None:
         ("train:ckpt_step", 100),
         ("train:ckpt_stall_ms", 310),
         ("train:goodput", 0.982),
+        ("train:width", 8),
     ],
 )
 def test_a_definition_reads_its_number_and_no_other(name: str, value: float) -> None:
