@@ -70,7 +70,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
     source = data.batches(world)
     hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
-    trace = Trace(config, world=world, env=env, hunt=hunt)
+    trace = Trace(config, world=world, env=env, hunt=hunt, numbers=source.numbers)
     with prefetched(source, depth=config.prefetch_batches, steps=steps, pin=world.device) as batches:
         trainer = Trainer(
             config,

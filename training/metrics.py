@@ -190,21 +190,28 @@ def event_in(line: str) -> dict[str, object] | None:
     return event
 
 
-class MetricsFile:
-    """The metrics file. It is appended to, so a later attempt continues where the one before stopped.
+class LinesFile:
+    """A file of lines, which is appended to, so a later attempt continues where the one before stopped.
 
-    Each line is one write, so a kill leaves whole lines.
+    Each line is one write, so a kill leaves whole lines, and ranks of a host may share a file.
+
+    Args:
+        path: Where it is; its folder is made.
+        option: Name of the option that asks for it, for messages.
+
+    Raises:
+        ConfigError: It cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, option: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
-            raise ConfigError([f"metrics_file {path} cannot be written: {error.strerror}"]) from error
+            raise ConfigError([f"{option} {path} cannot be written: {error.strerror}"]) from error
 
-    def add(self, metrics: StepMetrics) -> None:
-        os.write(self._file, (metrics.as_json() + "\n").encode())
+    def add(self, line: str) -> None:
+        os.write(self._file, (line + "\n").encode())
 
     def close(self) -> None:
         os.close(self._file)

@@ -10,7 +10,7 @@ from training.metrics import (
     METRIC_DEFINITIONS,
     PEAKS,
     Event,
-    MetricsFile,
+    LinesFile,
     StepMetrics,
     Yardstick,
     event_in,
@@ -145,8 +145,8 @@ def test_an_event_line_is_its_kind_and_its_details() -> None:
 def test_a_later_attempt_goes_on_in_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "metrics.jsonl"
     for metrics in (ON_A_CPU, METRICS):
-        file = MetricsFile(path)
-        file.add(metrics)
+        file = LinesFile(path, option="metrics_file")
+        file.add(metrics.as_json())
         file.close()
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 120]
 
@@ -154,7 +154,7 @@ def test_a_later_attempt_goes_on_in_the_same_file(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"metrics_file .*/file/metrics.jsonl cannot be written: "):
-        MetricsFile(tmp_path / "file" / "metrics.jsonl")
+        LinesFile(tmp_path / "file" / "metrics.jsonl", option="metrics_file")
 
 
 @pytest.mark.parametrize(
