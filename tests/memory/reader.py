@@ -186,7 +186,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
 
     def _waits(self, name: str) -> bool:
         job = self._tables.jobs.get(name)
-        return job is not None and job.is_waiting
+        return job is not None and job.awaits_reservation
 
     def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
         month = month_of(now)

@@ -420,6 +420,8 @@ def _put_role(change: RoleChange | None, pool: PoolRows) -> None:
 
 
 def _check_holds(condition: WriteCondition, pool: PoolRows) -> None:
+    for kept in condition.keeps:
+        _require(kept.preemptor not in pool.holds, "it has a hold already")
     if condition.places_hold is not None:
         stands_there = pool.holds.get(condition.places_hold.preemptor)
         _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
@@ -430,6 +432,7 @@ def _check_holds(condition: WriteCondition, pool: PoolRows) -> None:
 
 def _apply_guard(condition: WriteCondition, pool: PoolRows) -> None:
     _put_role(condition.probes, pool)
+    pool.holds |= {kept.preemptor: kept for kept in condition.keeps}
     if condition.places_hold is not None:
         pool.holds[condition.places_hold.preemptor] = condition.places_hold
     if condition.drops_hold is not None:

@@ -12,6 +12,7 @@ from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.lifecycle.warm_lessons import warm_lesson
@@ -62,7 +63,8 @@ class PoolLessons:
         spec = change.after.spec
         if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
             return
-        trained = change.before.checkpointed + ((attempt.ended_at or now) - attempt.training_since)
+        last = counted_time(spec, attempt, (attempt.ended_at or now) - attempt.training_since)
+        trained = change.before.checkpointed + last
         trained = timedelta(seconds=int(trained.total_seconds()))  # as the table keeps it
         run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=now)
         lane = (spec.team, lane_text(change.after.shapes, spec.choice))

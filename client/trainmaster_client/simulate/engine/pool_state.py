@@ -124,7 +124,7 @@ class PoolState:
 
     def _waits(self, name: str) -> bool:
         job = self.jobs.get(name)
-        return job is not None and job.is_waiting
+        return job is not None and job.awaits_reservation
 
     # ---- changes, as the table takes them
 

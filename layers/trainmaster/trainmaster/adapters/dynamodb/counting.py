@@ -20,6 +20,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState, epoch_ms
+from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.planning.candidates import lane
@@ -127,7 +128,8 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
-    trained = change.before.checkpointed + ((attempt.ended_at or at) - attempt.training_since)
+    last = counted_time(spec, attempt, (attempt.ended_at or at) - attempt.training_since)
+    trained = change.before.checkpointed + last
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
     _run(updates[key], run)
@@ -246,6 +248,9 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
 
 
 def _change_holds(counters: Update, condition: WriteCondition) -> None:
+    for kept in condition.keeps:
+        counters.put[layout.hold_of(kept.preemptor)] = encode(kept)
+        counters.conditions.append(("attribute_not_exists(#n)", layout.hold_of(kept.preemptor), None))
     if condition.places_hold is not None:
         name = layout.hold_of(condition.places_hold.preemptor)
         counters.put[name] = encode(condition.places_hold)
