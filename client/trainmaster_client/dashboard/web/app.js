@@ -5,6 +5,8 @@ import { h, replace } from "./dom.js";
 import { apiName, zoneSaid } from "./format.js";
 import { knowStates } from "./job_cells.js";
 import { pressed, shortcuts } from "./keys.js";
+import { page as arrayPage } from "./pages/array.js";
+import { page as arraysPage } from "./pages/arrays.js";
 import { page as eventsPage } from "./pages/events.js";
 import { page as gatewayPage } from "./pages/gateway.js";
 import { page as jobPage } from "./pages/job.js";
@@ -19,7 +21,8 @@ import { Showing } from "./showing.js";
 export const PAGES = [
   { path: "now", page: nowPage, key: "n" },
   { path: "timeline", page: timelinePage, key: "t" },
-  { path: "jobs", page: jobsPage, key: "j" },
+  { path: "jobs", page: jobsPage, one: jobPage, key: "j" },
+  { path: "arrays", page: arraysPage, one: arrayPage, key: "a" },
   { path: "money", page: moneyPage, key: "m" },
   { path: "policy", page: policyPage, key: "p" },
   { path: "events", page: eventsPage, key: "e" },
@@ -38,8 +41,8 @@ export function routeOf(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [first, name] = path.split("/", 2);
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (first === "jobs" && name) return { path: "jobs", page: jobPage, params: { ...params, name: decoded(name) } };
   const found = [...PAGES, ...HIDDEN].find((one) => one.path === (first || "now"));
+  if (found?.one && name) return { path: first, page: found.one, params: { ...params, name: decoded(name) } };
   return found ? { path: found.path, page: found.page, params } : null;
 }
 
