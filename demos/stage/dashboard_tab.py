@@ -14,7 +14,7 @@ from trainmaster_client.gateway.gateway_files import new_ui_url
 
 from demos.stage.processes import running_server
 
-PAGES = ("now", "timeline", "jobs", "arrays", "money", "policy", "events")
+PAGES = ("now", "timeline", "jobs", "arrays", "money", "policy", "what-if", "events")
 PATIENCE_MS = 20_000
 """Milliseconds a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
 _REFUSED = "Failed to load resource"

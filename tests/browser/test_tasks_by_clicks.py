@@ -7,7 +7,9 @@ from playwright.sync_api import Page
 
 from demos.stage import night, sweep
 from demos.stage.dashboard_tab import Tab
+from demos.stage.two_teams import BIG, BIG_CAPACITY
 from tests.browser.conftest import OpenTab, Stage
+from tests.browser.test_policy_replay import REPLAYS_MS
 
 pytestmark = pytest.mark.thorough
 
@@ -80,6 +82,28 @@ def test_the_failed_of_a_sweep_run_again_after_three_clicks(open_tab: OpenTab, s
     assert acts(page) <= 3
     again = stage.world.teams["language"].array(page.url.rpartition("/")[2])
     assert (again["rerun_of"], again["indices"]) == ("retried", "8")
+
+
+def test_a_policy_with_one_more_instance_is_tried_after_two_clicks_and_shared(
+    open_tab: OpenTab, stage: Stage
+) -> None:
+    page = (tab := open_tab()).page
+    page.evaluate(_COUNTED)
+    page.get_by_role("link", name="What-if").click()
+    page.get_by_role("button", name=f"Replay with one more {BIG} in p5").click()
+    page.wait_for_url("**replay=*")
+    assert acts(page) <= 4
+    page.reload()
+    page.get_by_role("heading", name="What would have been different").wait_for(timeout=REPLAYS_MS)
+    assert "wait shorter" in page.locator(".replay-summary").inner_text()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save it as a file").click()
+    assert saved.value.suggested_filename == "trainmaster-what-if.html"
+    assert "<h1" in saved.value.path().read_text("utf-8")
+    assert (tab.errors, tab.refused) == ([], [])
+    assert stage.world.api.policy()["policy"]["pools"][0]["capacity"] == {BIG: BIG_CAPACITY}, (
+        "none is in force"
+    )
 
 
 def _failed(stage: Stage) -> bool:

@@ -15,6 +15,7 @@ import { page as moneyPage } from "./pages/money.js";
 import { page as nowPage } from "./pages/now.js";
 import { page as policyPage } from "./pages/policy.js";
 import { page as timelinePage } from "./pages/timeline.js";
+import { page as whatIfPage } from "./pages/what_if.js";
 import { Showing } from "./showing.js";
 
 // In the order of the navigation; `key` follows g.
@@ -25,6 +26,7 @@ export const PAGES = [
   { path: "arrays", page: arraysPage, one: arrayPage, key: "a" },
   { path: "money", page: moneyPage, key: "m" },
   { path: "policy", page: policyPage, key: "p" },
+  { path: "what-if", page: whatIfPage, key: "i" },
   { path: "events", page: eventsPage, key: "e" },
 ];
 const HIDDEN = [{ path: "gateway", page: gatewayPage, key: "w" }]; // linked at the foot
