@@ -50,6 +50,7 @@ CHECKED_BY = {
     "notebooks/": "tests/integration/client/handles/test_guide.py",
     "recipes/": "tests/integration/client/test_recipes.py",
     "job.json": "tests/e2e/test_examples.py",
+    "elastic.json": "tests/e2e/test_examples.py",
     "long.json": "tests/e2e/test_examples.py",
     "policies/": "tests/unit/docs/test_docs_blocks.py",
     "step_functions/": "tests/integration/client/test_step_functions_guide.py",
@@ -174,7 +175,7 @@ def test_a_policy_of_the_examples_is_valid(name: str) -> None:
     parse_policy(yaml.safe_load(FILES[name]))
 
 
-@pytest.mark.parametrize("name", ["job.json", "long.json"])
+@pytest.mark.parametrize("name", ["elastic.json", "job.json", "long.json"])
 def test_a_request_of_the_examples_is_valid(name: str) -> None:
     check_request(json.loads(FILES[name]))
 
