@@ -5,14 +5,12 @@ free, grows when the others are, gives three up to somebody more urgent, and gro
 runs beside the twin on one rank without a pause, and both are compared.
 """
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.report import Report
@@ -23,6 +21,7 @@ from demos.stage.directions import Hold
 from demos.stage.evidence import Document
 from demos.stage.job_requests import Job, one_pool
 from demos.stage.processes import ROOT, Program
+from demos.stage.trained_steps import losses_in, newest_step, samples_in
 from demos.stage.training_archive import training_archive
 from demos.stage.twin_stage import Stage, opened_stage, temporary_folder
 from tools.training.writer import Layout, Part, ShardWriter, empty_corpus
@@ -232,29 +231,6 @@ def _world_of(lines: Sequence[str]) -> Document:
     ranks = [event["ranks"] for event in events if event["kind"] == "world"]
     resumed = [event["step"] for event in events if event["kind"] == "resume"]
     return {"ranks": next(iter(ranks), None), "resumed_from": next(iter(resumed), 0)}
-
-
-def _records(file: Path) -> list[Document]:
-    """Read whole lines of JSON; a line that is being written is left for later."""
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-
-
-def newest_step(metrics: Path) -> int:
-    return max((int(record["step"]) for record in _records(metrics)), default=0)
-
-
-def losses_in(metrics: Path) -> list[list[Any]]:
-    """Return [step, width, loss] of each step, in the order of training."""
-    return [[record["step"], record["width"], record["loss"]] for record in _records(metrics)]
-
-
-def samples_in(file: Path) -> dict[str, list[int]]:
-    """Return the samples of each step over all ranks, by the step as text; those of all attempts together."""
-    samples: dict[str, list[int]] = {}
-    for record in _records(file):
-        samples.setdefault(str(record["step"]), []).extend(record["samples"])
-    return samples
 
 
 def check(report: Report) -> None:

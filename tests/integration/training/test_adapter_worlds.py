@@ -50,6 +50,7 @@ import os, sys, torch, lightning
 from training.preemptible.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
 folder, steps, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 ranks = int(os.environ.get("WORLD_SIZE", "1"))
+torch.manual_seed(3)
 class Model(lightning.LightningModule):
     def __init__(self): super().__init__(); self.net = torch.nn.Linear(1, 1)
     def training_step(self, batch, index):
@@ -74,6 +75,7 @@ import os, sys, torch
 from training.preemptible.adapters.hf_trainer import PreemptionCallback, newest_whole
 from transformers import Trainer, TrainerCallback, TrainingArguments
 folder, steps, batch, accumulated = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+torch.manual_seed(3)
 class Model(torch.nn.Module):
     def __init__(self): super().__init__(); self.net, self.parts = torch.nn.Linear(1, 1), []
     def forward(self, values):

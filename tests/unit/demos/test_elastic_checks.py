@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from demos.elastic import BATCH, SEQUENCES, STEPS, UNTIL, WIDTHS, check, corpus, newest_step, samples_in
+from demos.elastic import BATCH, SEQUENCES, STEPS, UNTIL, WIDTHS, check, corpus
+from demos.stage.trained_steps import newest_step, samples_in
 from training.data.index import INDEX
 
 
@@ -16,7 +17,7 @@ def width_at(step: int) -> int:
 
 
 ALONE = [[step, 1, 5.0 - step / 100] for step in range(1, STEPS + 1)]
-LOSSES = [[step, width_at(step), loss] for step, _, loss in ALONE]
+LOSSES = [[step, width_at(step), 5.0 - step / 100] for step in range(1, STEPS + 1)]
 SAMPLES = {
     str(step): [((step - 1) * BATCH + row) * 7 % SEQUENCES for row in range(BATCH)]
     for step in range(1, STEPS + 1)
