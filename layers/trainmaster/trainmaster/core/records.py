@@ -33,6 +33,8 @@ class WriteCondition:
     places_hold: PreemptionReservation | None = None
     replaces_hold: PreemptionReservation | None = None
     """The reservation stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
+    keeps: tuple[PreemptionReservation, ...] = ()
+    """Reservations for jobs that are stopped to come back at another width; none of them has one yet."""
     ends_hold_of: str | None = None
     drops_hold: PreemptionReservation | None = None
     """The stored reservation that is deleted, which must be as it was seen."""

@@ -12,6 +12,7 @@ from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
 from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.planning.capacity import longest_run
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 _HARDLY_ANY = 1e-6
@@ -237,7 +238,7 @@ def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJ
         at: When it got its instances.
         stops: Preemptions that it has had so far.
     """
-    trains = at + START_UP
+    trains, longest = at + START_UP, longest_run(job, shape)
     return RunningJob(
         name=job.name,
         ver=job.ver,
@@ -256,5 +257,5 @@ def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJ
         preemptible=True,
         has_checkpoint=job.has_checkpoint,
         preemptions=stops,
-        expected=ExpectedRun(at_most=job.runs_at_most, ends_by=trains + job.runs_at_most + END_SLACK),
+        expected=ExpectedRun(at_most=longest, ends_by=trains + longest + END_SLACK),
     )

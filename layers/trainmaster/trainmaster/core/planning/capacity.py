@@ -1,8 +1,10 @@
 """Capacity of a pool: how many instances there are of each type, for whom they are free, in which shapes."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from functools import lru_cache
 
+from trainmaster.core.jobs.elastic_state import run_time_at
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
@@ -43,6 +45,16 @@ def counted_on(running: Iterable[RunningJob]) -> dict[Capacity, int]:
     start may use its instances.
     """
     return total([job.vector for job in running if job.reuses is not None])
+
+
+def longest_run(job: WaitingJob, shape: Shape) -> timedelta:
+    """Return the longest that the next attempt may train in a shape: the narrower, the longer.
+
+    What AWS has granted may be less than that of an elastic job.
+    """
+    if job.widths is None:
+        return job.runs_at_most
+    return run_time_at(shape.instances, job.runs_at_most, job.widths) or job.runs_at_most
 
 
 def allowed(snapshot: Snapshot) -> dict[Capacity, int]:

@@ -39,6 +39,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         turned_down=job.starts.by_request.count if job.starts.by_request else None,
         futile=job.futile,
         array=job.spec.array.name if job.spec.array else None,
+        widths=job.spec.widths,
     )
 
 
@@ -63,6 +64,8 @@ def running_entry(job: Job) -> RunningJob:
         preemptions=job.preemptions - (job.comebacks.reclaims or 0),
         own_quota=job.spec.own_quota,
         array=job.spec.array.name if job.spec.array else None,
+        widths=job.spec.widths,
+        progress=job.elastic.progress if job.elastic else None,
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),

@@ -82,7 +82,9 @@ def _late_preemptor(hold: PreemptionReservation, context: PassContext) -> Job | 
         job = context.reader.job(hold.preemptor)
     except RowSetAsideError:
         return None
-    return job if job is not None and job.is_waiting and job.spec.pool == context.pool else None
+    if job is None or not job.is_waiting or job.spec.pool != context.pool:
+        return None
+    return None if job.changes_width else job  # it stopped no other job for the room that it kept
 
 
 def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
