@@ -42,6 +42,8 @@ _ALL_STEPS = 20_000_000
 """Steps of the whole job. So many that growing pays on any machine; the story looks at the first few."""
 _SNOOZE_MINUTES = 30
 """Time after a change within which a job does not grow (the policy's default)."""
+_SAMPLE_SECONDS = 1.0
+"""Pace of a rank, as if each instance had a device of its own: a step takes 4 s on one and 1 s on four."""
 _STEP_MINUTES = 0.25
 """Clock between two looks while a stop may come: less than the two minutes in which a job must have left."""
 _OPTIONS = {
@@ -51,6 +53,7 @@ _OPTIONS = {
     "batch_size": str(BATCH),
     "sequence_length": str(LENGTH),
     "precision": "fp32",
+    "min_sample_seconds": str(_SAMPLE_SECONDS),
     "checkpoint_every": "5",
     "export": "false",
     "sagemaker_program": "train.py",
@@ -98,6 +101,7 @@ def _undisturbed(data: Path, folder: Path) -> Iterator[Program]:
     hold.at(STEPS)
     own = {
         "data": data,
+        "min_sample_seconds": 0,
         "hold_file": hold.path,
         "metrics_file": folder / "metrics",
         "checkpoint_dir": folder / "checkpoints",
@@ -131,6 +135,7 @@ class _Scene:
         stage.client("s3").put_object(Bucket=bucket, Key="code/train.tar.gz", Body=archive)
         stage.occupy(OTHERS, CAPACITY - WIDTHS[0])
         stage.until("two instances are taken", lambda: stage.are({"running"}, [OTHERS]))
+        self._hold.at(0)
         stage.submit(self._job())
         self._train(0)
 
@@ -163,30 +168,29 @@ class _Scene:
         stage.until("the job is gone", lambda: stage.are({"stopped"}, [JOB]))
 
     def _until_asked(self, what: str) -> None:
-        """Move the clock in short steps until containers are asked to leave, so that their grace is whole."""
+        """Move the clock in short steps until the job is asked to leave, so that its grace is whole."""
         stage = self._stage
+        before = self._attempts()
 
         def is_asked() -> bool:
-            if not stage.vigil.journal.leaving:
-                stage.clock(_STEP_MINUTES)
-            return bool(stage.vigil.journal.leaving)
+            if stage.state(JOB) != "running" or self._attempts() > before:
+                return True
+            stage.clock(_STEP_MINUTES)
+            return False
 
         stage.until(what, is_asked, moves_clock=False)
 
     def _train(self, number: int) -> None:
         """Let an attempt begin, and train up to the step where the story stops it."""
         stage, until = self._stage, UNTIL[number]
-        if number == 0:
-            self._hold.at(until)
-        else:
-            stage.until(f"attempt {number} runs", lambda: self._attempt_runs(number))
-            self._hold.at(until)
+        begins = lambda: self._attempts() > number and stage.are({"running"}, [JOB])  # noqa: E731
+        stage.until(f"attempt {number} runs", begins)
+        self._hold.at(until)
         stage.until(f"it has trained {until} steps", lambda: newest_step(self._metrics) >= until)
         self._say(f"It has trained {until} steps, now on {WIDTHS[number]} of {CAPACITY} instances.")
 
-    def _attempt_runs(self, number: int) -> bool:
-        attempts = self._stage.views.get(JOB, {}).get("attempts", [])
-        return len(attempts) > number and self._stage.are({"running"}, [JOB])
+    def _attempts(self) -> int:
+        return len(self._stage.views.get(JOB, {}).get("attempts", []))
 
     def _job(self) -> Job:
         stage = self._stage
