@@ -40,6 +40,7 @@ CHECKED_BY = {
     "pipelines/": "tests/e2e/test_pipelines.py",
     "sweeps/": "tests/e2e/test_sweeps.py",
     "airflow/": "tests/airflow/test_guide.py",
+    "elastic/": "tests/faults/test_elastic_requests.py",
     "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
     "chat/": "tests/template/test_chat_recipe.py",
     "doors/": "tests/e2e/test_examples.py",
@@ -50,7 +51,6 @@ CHECKED_BY = {
     "notebooks/": "tests/integration/client/handles/test_guide.py",
     "recipes/": "tests/integration/client/test_recipes.py",
     "job.json": "tests/e2e/test_examples.py",
-    "elastic.json": "tests/e2e/test_examples.py",
     "long.json": "tests/e2e/test_examples.py",
     "policies/": "tests/unit/docs/test_docs_blocks.py",
     "step_functions/": "tests/integration/client/test_step_functions_guide.py",
@@ -175,7 +175,7 @@ def test_a_policy_of_the_examples_is_valid(name: str) -> None:
     parse_policy(yaml.safe_load(FILES[name]))
 
 
-@pytest.mark.parametrize("name", ["elastic.json", "job.json", "long.json"])
+@pytest.mark.parametrize("name", ["job.json", "long.json"])
 def test_a_request_of_the_examples_is_valid(name: str) -> None:
     check_request(json.loads(FILES[name]))
 
