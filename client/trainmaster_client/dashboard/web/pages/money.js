@@ -25,7 +25,7 @@ export const page = {
       data.isOlder ? h("p", { class: "warning" }, "This stack is older than this page: it has one team's month by job, and no other groups.") : null,
       h("p", {}, h("b", {}, sentence(data, total))),
       headline(data, { total, forecast }),
-      unusedPlans(total),
+      unusedPlansSaid(data),
       budgets(data),
       groups(data, total, context),
       data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast, root.clientWidth)] : null,
@@ -82,9 +82,9 @@ export function sentence({ month, groupBy, groups, budgets, running }, total) {
 }
 
 // Paid hours of training plans in which no job held an instance.
-function unusedPlans({ unused_plan: plans }) {
-  return (plans ?? []).map(({ pool, paid_hours: paid, instance_hours: unused, usd: amount }) =>
-    h("p", { class: "note" }, `Training plan of ${pool}: of ${count(Math.round(paid))} paid instance-hours ${unused === null ? "it is not known how many" : `${count(Math.round(unused))} (${usd(amount)})`} were unused.`));
+function unusedPlansSaid({ unusedPlans = [] }) {
+  return unusedPlans.map(({ pool, paid_hours: paid, instance_hours: unused, usd: amount }) =>
+    h("p", { class: "note" }, `Training plan of ${pool}: of ${paid === null ? "its" : count(Math.round(paid))} paid instance-hours ${unused === null ? "it is not known how many" : `${count(Math.round(unused))} (${usd(amount)})`} were unused.`));
 }
 
 function headline(data, { total, forecast }) {
