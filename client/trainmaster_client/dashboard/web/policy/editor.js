@@ -2,6 +2,7 @@
 
 import { Trouble } from "../api.js";
 import { h, replace } from "../dom.js";
+import { plainTable } from "../plain_table.js";
 import { countsText, groupedChanges, lineDiff } from "./changes.js";
 import { differenceShown, parsedPolicy, textOf } from "./document.js";
 import { PolicyReplay } from "./replay.js";
@@ -164,15 +165,11 @@ export class PolicyEditor {
 }
 
 function changesShown({ kind, label, changes }) {
-  const rows = changes.slice(0, CHANGES_AT_ONCE).map(({ job, team, pool, message }) =>
-    h("tr", {}, [job ?? "(other team's)", team, pool, message].map((text) => h("td", { class: "name" }, h("bdi", {}, text)))));
+  const rows = changes.slice(0, CHANGES_AT_ONCE).map(({ job, team, pool, message }) => [job ?? "(other team's)", team, pool, message]);
   const rest = changes.length - rows.length;
   return h("details", { open: changes.length <= 10 },
     h("summary", {}, h("b", { class: `change-${kind}` }, changes.length), ` ${label}`),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-      h("table", {},
-        h("thead", {}, h("tr", {}, ["Job", "Team", "Pool", "Why"].map((text) => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, rows))),
+    plainTable(label, ["Job", "Team", "Pool", "Why"], rows),
     rest > 0 ? h("p", { class: "note" }, `and ${rest} more`) : null);
 }
 

@@ -2,6 +2,7 @@
 
 import { Trouble } from "../api.js";
 import { h, replace } from "../dom.js";
+import { plainTable } from "../plain_table.js";
 
 const LOOK_MS = 1000;
 export const DAYS = 14;
@@ -99,7 +100,7 @@ function outcomeShown({ id, state, error, result, has_report: hasReport, report_
     h("h3", {}, "What would have been different"),
     result.notes.map((note) => h("p", { class: "note" }, h("bdi", {}, note))),
     h("ul", { class: "replay-summary" }, result.summary.map((line) => h("li", {}, h("bdi", {}, line)))),
-    result.tables.map(tableShown),
+    result.tables.map(({ title, columns, rows }) => [h("h3", {}, title), plainTable(title, columns, rows, { isNumber: true })]),
     hasReport ? reportLinks(`data/replays/${id}/report${key ? `?key=${key}` : ""}`) : null,
     result.not_in_model.length
       ? h("details", {}, h("summary", {}, "What is not in the model"), h("ul", {}, result.not_in_model.map((line) => h("li", {}, h("bdi", {}, line)))))
@@ -111,17 +112,6 @@ function reportLinks(href) {
   return h("p", { class: "row" },
     h("a", { href, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline"),
     h("a", { href, download: "trainmaster-what-if.html" }, "Save it as a file to share"));
-}
-
-// `{title, columns, rows}`: cells are text; the first of each row names it.
-function tableShown({ title, columns, rows }) {
-  return [
-    h("h3", {}, title),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
-      h("table", {},
-        h("thead", {}, h("tr", {}, columns.map((text, index) => h("th", { scope: "col", class: index ? "number" : null }, text)))),
-        h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, name)), cells.map((text) => h("td", { class: "number" }, text))))))),
-  ];
 }
 
 export function newId() {
