@@ -19,6 +19,7 @@ from trainmaster.core.planning.changes import (
     ArrayEnded,
     ArrayHeld,
     ArrayTrimmed,
+    GrowthAsked,
     HoldEnded,
     HoldLimited,
     HoldPlaced,
@@ -26,6 +27,7 @@ from trainmaster.core.planning.changes import (
     JobDrained,
     JobStarts,
     PoolChange,
+    RoomKept,
     TasksDropped,
     TasksExpanded,
     VictimAsked,
@@ -245,14 +247,14 @@ class Future:
                 self._take(change)
         return sum(isinstance(change, JobStarts) for change in changes)
 
-    def _take(self, change: PoolChange) -> None:
+    def _take(self, change: PoolChange) -> None:  # noqa: C901  a case for each
         """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""
         match change:
             case VictimAsked():
                 self._ask_to_stop(change)
-            case JobDrained(job=running):
+            case JobDrained(job=running) | GrowthAsked(job=running):
                 self._drain(running)
-            case HoldPlaced(hold=hold):
+            case HoldPlaced(hold=hold) | RoomKept(hold=hold):
                 self._holds[hold.preemptor] = hold
             case HoldUsed(preemptor=preemptor) | HoldEnded(hold=PreemptionReservation(preemptor=preemptor)):
                 del self._holds[preemptor]

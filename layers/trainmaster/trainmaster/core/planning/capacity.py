@@ -1,6 +1,6 @@
 """Capacity of a pool: how many instances there are of each type, for whom they are free, in which shapes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
 
@@ -55,6 +55,14 @@ def longest_run(job: WaitingJob, shape: Shape) -> timedelta:
     if job.widths is None:
         return job.runs_at_most
     return run_time_at(shape.instances, job.runs_at_most, job.widths) or job.runs_at_most
+
+
+def least_shapes(job: WaitingJob, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Return the shapes that a job waits for: an elastic one only for its least width."""
+    if job.widths is None or not shapes:
+        return tuple(shapes)
+    least = min(shape.instances for shape in shapes)
+    return tuple(shape for shape in shapes if shape.instances == least)
 
 
 def allowed(snapshot: Snapshot) -> dict[Capacity, int]:

@@ -11,6 +11,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
+from trainmaster.core.jobs.elastic_state import TrainingProgress
 from trainmaster.core.jobs.end_conditions import NOT_YET as FOREVER
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
@@ -140,13 +141,13 @@ class RunningJob:
     ranked_by: str = ""
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None  # code of the reason why its GPUs are not monitored
-    reuses: str | None = None
-    """Training job whose warm pool it was claimed with, until SageMaker has reported what became of it."""
-    preempted_for: str | None = None
-    """Name of the job that it was asked to stop for; None if it was not."""
+    reuses: str | None = None  # training job whose warm pool it was claimed with, until that is settled
+    preempted_for: str | None = None  # name of the job that it was asked to stop for
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     array: str | None = None
     widths: Widths | None = None
+    progress: TrainingProgress | None = None  # what its program has reported, if it is elastic
+    resized_at: datetime | None = None  # when it was last asked to stop for another width
     stops: RecentStops | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
