@@ -1,5 +1,6 @@
 """Group R of the fault list: requests of elastic jobs that are refused when they are submitted."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from trainmaster.core.request.validation import check_request
 
 from tests.bodies import body, fields, tag_list
 from tests.faults.submitting import refusal, refused_fields
+from tests.markdown import ROOT
 
 G5 = "ml.g5.xlarge"
 ELASTIC = "trainmaster:elastic"
@@ -117,3 +119,10 @@ def test_R4_the_training_program_divides_its_batch_among_all_gpus() -> None:
     assert "has the width 8" in error.message
     tensors = program | {"tensor_parallel": "8"}
     assert check_request(with_batch("2 4 8", instance_type="ml.p5.48xlarge", **tensors)) == []
+
+
+def test_R4_the_request_of_the_guide_is_valid() -> None:
+    text = (ROOT / "docs/examples/elastic/request.json").read_text(encoding="utf-8")
+    request = json.loads(text)
+    assert check_request(request) == []
+    assert [shape.instances for shape in read_request(request).shapes] == [4, 3, 2, 1]

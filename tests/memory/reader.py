@@ -135,6 +135,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
             launchers=policy.launchers if rows.role_starts else {},
             last_end=dict(rows.last_end),
             served=dict(rows.served),
+            start_records=rows.start_records,
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             prices=policy.price_table,
             order_key=rows.order_key,

@@ -223,6 +223,9 @@ class MonitoringOptions(RunOptions):
 
     log_every: int = option(1, "steps between metric lines", at_least=1)
     metrics_file: str = option("", "also write the metric lines here, unrounded, as JSON lines")
+    samples_file: str = option(
+        "", "write the numbers of each step's samples here, a JSON line for each rank that has some"
+    )
     debug: DebugLevel = option(DebugLevel.OFF, "what torch.distributed tells: off, info, detail")
     profile_step: int = option(0, "write a trace of this step to the output; 0: none", at_least=0)
     profile_steps: int = option(1, "steps of a trace, from profile_step or SIGUSR2 on", at_least=1)
@@ -258,6 +261,11 @@ class SampleOptions(DataOptions, RunOptions, ModelOptions):
 @dataclass(frozen=True, kw_only=True)
 class DivisionOptions(ParallelOptions, ModelOptions):
     """A model and its division among ranks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions(DivisionOptions, SampleOptions):
+    """A batch of samples, and the ranks that share it with the model."""
 
 
 @dataclass(frozen=True, kw_only=True)

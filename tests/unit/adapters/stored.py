@@ -267,6 +267,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         own_quota={A: 2},
         array="train",
         widths=Widths(counts=(1, 2)),
+        progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

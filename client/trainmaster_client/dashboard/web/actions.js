@@ -146,7 +146,8 @@ function trialName(name) {
   return `${name.slice(0, 55)}-trial`.replace(/-+/g, "-");
 }
 
-// asked: {title, consequence: [text], content, label, kind, send(), hasHappened(job), done, then(), isReady(), job}
+// asked: {title, consequence: [text], content, label, kind, send(), hasHappened(job), done, then(), isReady(), job,
+// route}: `route` is where the job is looked at again, "arrays" for one.
 export function confirm(context, asked) {
   const said = h("p", { class: "state", role: "status" });
   const yes = h("button", { type: "submit", class: asked.kind ?? "" }, asked.label);
@@ -206,7 +207,7 @@ export async function sure(context, asked, say = () => {}) {
 // A 409 may be the echo of the first try, which was heard although its answer was not.
 async function happened(context, asked, trouble) {
   if (!asked.job || !asked.hasHappened || ![409, 0, 500, 502, 503, 504].includes(trouble.status)) return false;
-  const seen = await context.api.get(`jobs/${encodeURIComponent(asked.job.name)}`, { estimate: "false" }).catch(() => null);
+  const seen = await context.api.get(`${asked.route ?? "jobs"}/${encodeURIComponent(asked.job.name)}`, { estimate: "false" }).catch(() => null);
   return seen !== null && asked.hasHappened(seen);
 }
 

@@ -14,8 +14,10 @@ from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.planning.warm_history import WarmHistory
 
 from trainmaster_client.simulate.engine.waiting_lanes import LaneKey
@@ -28,6 +30,7 @@ class PoolLessons:
     """Learned run times by ``learned_key``."""
     warm_histories: dict[str, WarmHistory] = field(default_factory=dict)
     """Records by warm key."""
+    start_records: StartRecords = field(default_factory=StartRecords)
 
     def of_warm(self, pools: Iterable[WarmPool]) -> dict[str, WarmHistory]:
         """Return the records of the keys that instances are kept warm for."""
@@ -40,6 +43,10 @@ class PoolLessons:
         if lesson is not None:
             known = self.warm_histories.get(lesson.key, WarmHistory())
             self.warm_histories[lesson.key] = known.after(lesson)
+
+    def note_start(self, change: Change, *, now: datetime) -> None:
+        """Learn from a start how likely AWS is to have instances of its types."""
+        self.start_records = self.start_records.after(start_lesson(change, at=now))
 
     def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
         """Estimate how long a job of these traits, which counts in these histograms, is going to train."""
@@ -79,4 +86,5 @@ class PoolLessons:
             run_times=dict(self.run_times),
             learned=dict(self.learned),
             warm_histories=dict(self.warm_histories),
+            start_records=self.start_records,
         )

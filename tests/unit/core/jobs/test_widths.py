@@ -3,8 +3,17 @@
 from datetime import timedelta
 
 import pytest
-from trainmaster.core.jobs.elastic_state import LONGEST_RUN, RunTimeLimits, at_largest, run_time_at
+from trainmaster.core.jobs.elastic_state import (
+    LONGEST_RUN,
+    RunTimeLimits,
+    TrainingProgress,
+    at_largest,
+    reported_progress,
+    run_time_at,
+)
 from trainmaster.core.jobs.widths import MOST_WIDTHS, BadWidthsError, Widths, read_widths
+
+from tests.builders import NOON
 
 HOUR = timedelta(hours=1)
 
@@ -57,3 +66,41 @@ def test_a_grant_as_long_as_the_refusal_ends_it() -> None:
 
 def test_training_counts_as_if_at_the_largest_width() -> None:
     assert at_largest(2 * HOUR, 1, 4) == HOUR / 2
+
+
+LINES = (
+    "loading data",
+    "metric step=10 steps=1000 width=4 loss=2.1 step_ms=90.0",
+    "metric loss=2.0 width=4 step_ms=110.0 steps=1000 step=20",
+    "metric step=x steps=1000",
+    "metrics step=30",
+)
+
+
+def test_progress_and_speed_are_read_from_the_newest_lines() -> None:
+    progress = reported_progress(LINES, None, width=4, at=NOON)
+    assert progress == TrainingProgress(at=NOON, step=20, steps=1000, speeds={"4": 10_000})
+    assert progress.speed_at(4) == 10
+    assert progress.speed_at(2) is None
+    assert progress.share_left == 0.98
+
+
+def test_speeds_at_other_widths_stay_and_new_ones_are_mixed_in() -> None:
+    known = TrainingProgress(at=NOON, step=20, steps=1000, speeds={"2": 5000, "4": 8000})
+    line = "progress step=30 step_ms=100 width=4"
+    progress = reported_progress([line], known, width=4, at=NOON)
+    assert progress == TrainingProgress(at=NOON, step=30, steps=1000, speeds={"2": 5000, "4": 9000})
+
+
+@pytest.mark.parametrize("lines", [(), ("hello",), ("metric loss=1",), ("metric step=" + "9" * 99,)])
+def test_lines_that_say_nothing_change_nothing(lines: tuple[str, ...]) -> None:
+    known = TrainingProgress(at=NOON, step=1)
+    assert reported_progress(lines, known, width=4, at=NOON) == known
+    assert reported_progress(lines, None, width=4, at=NOON) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "steps", "done"), [(9, 10, False), (10, 10, True), (None, 10, False), (9, None, False)]
+)
+def test_a_job_is_done_with_its_last_step(step: int | None, steps: int | None, done: bool) -> None:  # noqa: FBT001
+    assert TrainingProgress(at=NOON, step=step, steps=steps).is_done is done

@@ -3,7 +3,7 @@
 import { Trouble } from "../api.js";
 import { h, replace } from "../dom.js";
 import { countsText, groupedChanges, lineDiff } from "./changes.js";
-import { parsedPolicy } from "./document.js";
+import { differenceShown, parsedPolicy, textOf } from "./document.js";
 import { PolicyReplay } from "./replay.js";
 
 const CHANGES_AT_ONCE = 100;
@@ -102,13 +102,12 @@ export class PolicyEditor {
 
   #trial(answer, groups) {
     const lines = lineDiff(this.#from.text, this.#tried.text);
-    const looks = { "+": "added", "-": "removed" };
     return [
       h("p", {}, h("b", {}, countsText(groups, answer.truncated))),
       answer.warnings?.length ? errorList(answer.warnings, "warning") : null,
       groups.map(changesShown),
       h("h2", {}, `Against revision ${this.#from.revision}`),
-      h("pre", { class: "difference", tabindex: "0" }, lines.map(({ sign, text }) => h("span", { class: looks[sign] ?? "same" }, `${sign} ${text}`))),
+      differenceShown(lines),
     ];
   }
 
@@ -163,9 +162,6 @@ export class PolicyEditor {
     }
   }
 }
-
-// As its author wrote it; JSON, which YAML contains, where only the document is kept.
-export const textOf = ({ text, policy }) => text ?? `${JSON.stringify(policy, null, 2)}\n`;
 
 function changesShown({ kind, label, changes }) {
   const rows = changes.slice(0, CHANGES_AT_ONCE).map(({ job, team, pool, message }) =>

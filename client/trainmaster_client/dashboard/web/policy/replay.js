@@ -14,9 +14,11 @@ export class PolicyReplay {
   #textOf = () => "";
   #timer = null;
 
-  // `textOf` gives the text of the policy to replay.
-  constructor(textOf) {
-    this.#textOf = textOf;
+  #onstart = () => {};
+
+  // `textOf` gives the text of the policy to replay; `onstart` is told the id of each replay that is started.
+  constructor(textOf, onstart = () => {}) {
+    [this.#textOf, this.#onstart] = [textOf, onstart];
     this.element = h("section", { "aria-labelledby": "policy-replay" },
       h("h2", { id: "policy-replay" }, "What if it had been in force?"),
       h("p", { class: "note" }, `The jobs of the last ${DAYS} days are replayed by the scheduler's own planner, under this document and under the policy in force. It runs on the machine of this dashboard and changes nothing.`),
@@ -31,15 +33,23 @@ export class PolicyReplay {
   #paint() {
     const isRunning = this.#running !== null;
     replace(this.#buttons,
-      h("button", { type: "button", "data-key": "replay", disabled: isRunning, onclick: () => this.#start() }, `Replay the last ${DAYS} days`),
+      h("button", { type: "button", "data-key": "replay", disabled: isRunning, onclick: () => this.start() }, `Replay the last ${DAYS} days`),
       isRunning ? h("button", { type: "button", "data-key": "cancel-replay", onclick: () => this.#cancel() }, "Cancel the replay") : null,
       isRunning ? progressShown(this.#running) : null);
   }
 
-  #start() {
+  // One that was started before, in another look at the page.
+  resume(id, context) {
+    [this.#id, this.context] = [id, context];
+    return this.#asking(async () => this.#hear(await context.api.local(`replays/${id}`)));
+  }
+
+  start() {
+    if (this.#running) return null;
     return this.#asking(async () => {
       this.#id = newId();
       replace(this.#answer);
+      this.#onstart(this.#id);
       const headers = { "trainmaster-replay": "start", "trainmaster-policy": await packed(this.#textOf()) };
       this.#hear(await this.context.api.local(`replays/${this.#id}`, {}, { headers }));
     });
@@ -90,11 +100,17 @@ function outcomeShown({ id, state, error, result, has_report: hasReport, report_
     result.notes.map((note) => h("p", { class: "note" }, h("bdi", {}, note))),
     h("ul", { class: "replay-summary" }, result.summary.map((line) => h("li", {}, h("bdi", {}, line)))),
     result.tables.map(tableShown),
-    hasReport ? h("p", {}, h("a", { href: `data/replays/${id}/report${key ? `?key=${key}` : ""}`, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline")) : null,
+    hasReport ? reportLinks(`data/replays/${id}/report${key ? `?key=${key}` : ""}`) : null,
     result.not_in_model.length
       ? h("details", {}, h("summary", {}, "What is not in the model"), h("ul", {}, result.not_in_model.map((line) => h("li", {}, h("bdi", {}, line)))))
       : null,
   ];
+}
+
+function reportLinks(href) {
+  return h("p", { class: "row" },
+    h("a", { href, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline"),
+    h("a", { href, download: "trainmaster-what-if.html" }, "Save it as a file to share"));
 }
 
 // `{title, columns, rows}`: cells are text; the first of each row names it.

@@ -105,6 +105,7 @@ class PoolReads(QueueReads, ArrayReads):
             launchers=policy.launchers if counters.roles else {},
             last_end=counters.last_ends,
             served=counters.served,
+            start_records=counters.start_records,
             budgets=self._budgets(policy, {entry.team for entry in candidates.waiting}, now=now),
             order_key=counters.order_key,
             prices=policy.price_table,

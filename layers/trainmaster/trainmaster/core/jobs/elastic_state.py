@@ -5,9 +5,11 @@ at its largest width, where an hour at half of it uses half an hour up. So all t
 reads the same for elastic jobs and others, and only an attempt needs the time at its own width.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from statistics import median
 
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.widths import Widths
@@ -74,7 +76,7 @@ class TrainingProgress:
     steps: int | None = None
     """Steps of the whole job; None: the program does not say."""
     speeds: Mapping[str, int] = field(default_factory=dict)
-    """Samples or tokens of 1,000 seconds, by width as text; a job's lines are all of one unit."""
+    """Steps in 1,000 seconds, by width as text."""
 
     @property
     def is_done(self) -> bool:
@@ -89,9 +91,60 @@ class TrainingProgress:
         return max(1 - self.step / self.steps, 0.0)
 
     def speed_at(self, width: int) -> float | None:
-        """Return samples or tokens a second at a width; None: it has not run there, or did not say."""
+        """Return steps a second at a width; None: it has not run there, or did not say."""
         speed = self.speeds.get(str(width))
         return None if speed is None else speed / 1000
+
+
+_LINE = re.compile(r"(?:metric|progress) (?P<words>[^\r\n]*)$")
+_WORD = re.compile(r"(?P<name>[a-z_]{1,20})=(?P<number>[0-9]{1,15}(?:\.[0-9]{1,9})?)(?= |$)")
+_MEMORY = 0.5
+"""Weight of a new speed at a width against those seen before."""
+_MOST_WIDTHS = 64
+
+
+def reported_progress(
+    lines: Iterable[str], known: TrainingProgress | None, *, width: int, at: datetime
+) -> TrainingProgress | None:
+    """Read the progress and the speed from a program's newest lines; what they do not say stays as known.
+
+    A line is ``metric step=120 steps=1000 width=4 step_ms=83.1``, or begins with ``progress``; the words may
+    be in any order. The global batch does not change with the width, so steps are the unit of speed.
+
+    Args:
+        lines: Lines of the live attempt, the oldest first.
+        known: What was known before; None: nothing was.
+        width: Instances of the live attempt, for lines that do not name a width.
+        at: When the lines were read.
+    """
+    reports = [words for line in lines if (words := _words_of(line)) is not None]
+    if not reports:
+        return known
+    newest, before = reports[-1], known or TrainingProgress(at=at)
+    speeds = dict(before.speeds)
+    paces = [
+        words["step_ms"] for words in reports if words.get("step_ms") and words.get("width", width) == width
+    ]
+    if paces:
+        speed = 1e6 / median(paces)
+        seen = speeds.get(str(width))
+        mixed = speed if seen is None else _MEMORY * speed + (1 - _MEMORY) * seen
+        speeds[str(width)] = max(round(mixed), 1)
+    return TrainingProgress(
+        at=at,
+        step=int(newest["step"]),
+        steps=int(newest["steps"]) if newest.get("steps") else before.steps,
+        speeds=dict(list(speeds.items())[-_MOST_WIDTHS:]),
+    )
+
+
+def _words_of(line: str) -> dict[str, float] | None:
+    """Return the numbers of a progress line by their names; None for any other line."""
+    match = _LINE.match(line.strip())
+    if match is None:
+        return None
+    words = {word["name"]: float(word["number"]) for word in _WORD.finditer(match["words"])}
+    return words if "step" in words else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,7 +263,13 @@ class Preemptions:
         if not self.rules.cost.enabled:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
-        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now, highest=self._highest)
+        return PreemptionPrices(
+            rules=self.rules.cost,
+            ends=ends,
+            now=self.now,
+            highest=self._highest,
+            start_records=self.snapshot.start_records,
+        )
 
     @cached_property
     def _waits(self) -> PreemptionWaits:

@@ -22,6 +22,7 @@ from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
+from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
@@ -271,10 +272,9 @@ class Snapshot:
     role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)  # by ``starts_key``, if AWS refused
     launchers: Mapping[str, str] = field(default_factory=dict)
     """ARNs of the launcher roles of teams; empty where no start was ever refused."""
-    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
-    """When instances of the type last came free."""
-    served: ServedStarts = field(default_factory=dict)
-    """Served starts of attempts that have ended; running ones have them in their own rows."""
+    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)  # when the type last came free
+    served: ServedStarts = field(default_factory=dict)  # of ended attempts; running ones are rows
+    start_records: StartRecords = field(default_factory=StartRecords)
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
     """Budget by team, only of teams that have one."""
     prices: PriceTable = field(default_factory=PriceTable)
