@@ -40,7 +40,7 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
     attempt = _finished_attempt(job, end, seen, times)
     extended = runtime_left(job)[1]  # as at the claim: only attempts that came to be use an extension up
     after = replace(
-        width_changes.came_to(_on_spot(job, attempt, times), end.becomes),
+        _on_spot(job, attempt, times).moved_to(end.becomes),
         live=None,
         extensions=job.extensions + extended,
         checkpointed=job.checkpointed + counted_time(job.spec, attempt, times.used),

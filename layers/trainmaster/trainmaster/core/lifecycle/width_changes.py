@@ -116,16 +116,3 @@ def after_attempt(job: Job, attempt: Attempt, code: Code, *, is_retried: bool) -
     if is_retried or code is ReasonCode.CAPACITY:
         state = state.failed_at(attempt.shape.instances, widths)
     return None if state == NEVER_RAN else state
-
-
-def came_to(job: Job, state: JobState) -> Job:
-    """Move a job to the state that its end leads to.
-
-    One whose time at a width was over is preempted although it was not asked to stop: it passes the state in
-    which it would have been.
-    """
-    if state is JobState.PREEMPTED and job.state is JobState.STARTING:
-        job = job.moved_to(JobState.RUNNING)
-    if state is JobState.PREEMPTED and job.state is JobState.RUNNING:
-        job = job.moved_to(JobState.PREEMPTING)
-    return job.moved_to(state)
