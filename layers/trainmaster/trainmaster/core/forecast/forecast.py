@@ -247,7 +247,7 @@ class Future:
                 self._take(change)
         return sum(isinstance(change, JobStarts) for change in changes)
 
-    def _take(self, change: PoolChange) -> None:  # noqa: C901  a case for each
+    def _take(self, change: PoolChange) -> None:
         """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""
         match change:
             case VictimAsked():

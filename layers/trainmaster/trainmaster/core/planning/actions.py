@@ -293,3 +293,5 @@ class Plan:
     actions: tuple[Action, ...]
     reasons: Mapping[str, Reason]
     """Reason why each candidate that does not start waits, by job name."""
+    widths: Mapping[str, str] = field(default_factory=dict)
+    """What each running elastic job would gain by its next width and what it needs, in words, by name."""

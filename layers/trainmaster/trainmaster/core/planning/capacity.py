@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import lru_cache
 
 from trainmaster.core.jobs.elastic_state import run_time_at
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, total
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
@@ -142,6 +142,13 @@ def _on_plans(job: WaitingJob, pool: PoolPolicy) -> dict[tuple[Capacity, int, st
                 key = _key_of(plan.instance_type, plan.name)
                 placed.setdefault((key, count, shape.subnet), Shape(vector={key: count}, subnet=shape.subnet))
     return placed
+
+
+def with_room(shapes: Iterable[Shape], free: Vector) -> Shape | None:
+    """Return all shapes that fit now, held together, for SageMaker to pick from; None if none fits."""
+    roomy = [shape for shape in shapes if fits(shape.vector, free)]
+    vector = {capacity: count for shape in roomy for capacity, count in shape.vector.items()}
+    return Shape(vector=vector) if vector else None
 
 
 def reservable(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:

@@ -123,13 +123,6 @@ class FreeCapacity:
             capacity for capacity, count in beyond_warm.items() if count > self.allowed.get(capacity, count)
         )
 
-    def with_room(self, shapes: Iterable[Shape], *, team: str) -> Shape | None:
-        """Return all shapes that fit now, held together, for SageMaker to pick from; None if none fits."""
-        free = self.free.of(team)
-        roomy = [shape for shape in shapes if fits(shape.vector, free)]
-        vector = {capacity: count for shape in roomy for capacity, count in shape.vector.items()}
-        return Shape(vector=vector) if vector else None
-
     # ---- warm pools
 
     def warm_pool_for(self, shape: Shape) -> WarmPool | None:
@@ -138,10 +131,7 @@ class FreeCapacity:
         return matching(shape, self.releasable(), now=self.now)
 
     def warm_first(self, shapes: tuple[Shape, ...], *, is_elastic: bool = False) -> tuple[Shape, ...]:
-        """Sort shapes so that one with a warm pool goes first, as it starts in seconds; plans before it.
-
-        An elastic job prefers its widest shape.
-        """
+        """Sort shapes: on plans, then with a warm pool, which starts in seconds; an elastic job's by width."""
         if len(shapes) == 1 or not self.snapshot.warm_pools or is_elastic:
             return shapes
         return tuple(

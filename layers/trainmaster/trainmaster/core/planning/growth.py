@@ -7,6 +7,7 @@ changed its width within ``elastic.snooze`` is left alone.
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Protocol
 
 from trainmaster.core.jobs.instances import Capacity
@@ -20,6 +21,7 @@ from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot
 from trainmaster.core.planning.width_worth import WidthWorth, width_worth
 from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.policy.kinds import duration_text
 
 
 class Walked(Protocol):
@@ -35,31 +37,58 @@ class Walked(Protocol):
     started: set[str]
 
 
-def growths(walk: Walked) -> list[Grow]:
-    """Return the growth that the plan makes, if any."""
-    elastic = [job for job in walk.snapshot.running if job.widths is not None and _may_grow(job, walk)]
-    for job in sorted(elastic, key=lambda job: job.rank):
-        best = max(_worths(job, walk), key=lambda worth: worth.saved, default=None)
+def growths(walk: Walked) -> tuple[list[Grow], dict[str, str]]:
+    """Return the growth that the plan makes, if any, and by job in words what a growth would need."""
+    elastic = sorted((job for job in walk.snapshot.running if job.widths is not None), key=attrgetter("rank"))
+    grown: list[Grow] = []
+    words: dict[str, str] = {}
+    for job in elastic:
+        best = None if grown or _bar(job, walk) else _best(job, walk)
         if best is not None and best.saved >= walk.pool.elastic.min_gain:
             walk.capacity.keep(job, dict.fromkeys(job.vector, best.to))
             used = {capacity: walk.capacity.used.get(capacity, 0) for capacity in job.vector}
-            return [Grow(job=job, width=best.to, used=used, why=best.text)]
-    return []
+            grown.append(Grow(job=job, width=best.to, used=used, why=best.text))
+            words[job.name] = f"{best.text}: it is asked to stop for that"
+        else:
+            words[job.name] = _words(job, walk)
+    return grown, words
 
 
-def _may_grow(job: RunningJob, walk: Walked) -> bool:
-    """Tell whether a job could be stopped for more instances, whatever is free."""
-    is_awake = job.resized_at is None or walk.now - job.resized_at >= walk.pool.elastic.snooze
-    trains = job.state is JobState.RUNNING and job.training_since is not None
-    return (
-        is_awake
-        and trains
-        and job.known_to_sagemaker
-        and not job.stop_sent
-        and job.has_checkpoint
-        and job.name not in walk.capacity.holds
-        and job.vector.keys().isdisjoint(walk.front.wanted)
-    )
+def _words(job: RunningJob, walk: Walked) -> str:
+    """Say how wide a job is, what its next width would save, and what is in the way of that."""
+    assert job.widths is not None, job
+    ((capacity, width),) = job.vector.items()
+    wider = [count for count in job.widths.counts if count > width]
+    if not wider:
+        return f"{width} of {job.widths.largest} instances"
+    best = _best(job, walk)
+    worth = best or width_worth(job, wider[0], now=walk.now)
+    bar = _bar(job, walk)
+    if bar is None and best is None:
+        bar = f"needs {wider[0] - width} more {capacity} that are free and stay so"
+    if bar is None and worth.saved < walk.pool.elastic.min_gain:
+        bar = f"that has to be {duration_text(walk.pool.elastic.min_gain)} at least"
+    return f"{worth.text}: {bar or 'after the growth of another job'}"
+
+
+def _best(job: RunningJob, walk: Walked) -> WidthWorth | None:
+    return max(_worths(job, walk), key=attrgetter("saved"), default=None)
+
+
+def _bar(job: RunningJob, walk: Walked) -> str | None:
+    """Say what keeps a job from being stopped for more instances, whatever is free; None: nothing does."""
+    if job.state is not JobState.RUNNING or job.stop_sent or job.name in walk.capacity.holds:
+        return "it is being stopped"
+    if job.training_since is None or not job.known_to_sagemaker:
+        return "not before it trains"
+    if not job.has_checkpoint:
+        return "it has no CheckpointConfig"
+    if job.resized_at is not None and walk.now - job.resized_at < walk.pool.elastic.snooze:
+        until = job.resized_at + walk.pool.elastic.snooze
+        return f"not before {until:%H:%M} UTC, as its width changed at {job.resized_at:%H:%M} UTC"
+    if not job.vector.keys().isdisjoint(walk.front.wanted):
+        return "not while other jobs wait for its instance type"
+    return None
 
 
 def _worths(job: RunningJob, walk: Walked) -> Iterator[WidthWorth]:

@@ -77,12 +77,14 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     for job in walk.pauses.last_round():
         walk.consider(job)
     _spare_superfluous(walk)
-    walk.actions += growths(walk)
+    growth, widths = growths(walk)
+    walk.actions += growth
     gone_on = {action.job.name for action in walk.actions if isinstance(action, Preempt) and action.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
-    return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=PlanReasons(walk.reasons))
+    actions = (*first, *upkeep, *walk.actions, *warm)
+    return Plan(actions=actions, reasons=PlanReasons(walk.reasons), widths=widths)
 
 
 def _spare_superfluous(walk: QueueWalk) -> None:

@@ -13,7 +13,7 @@ from trainmaster.core.planning.account_limits import limited
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, TeamEnds, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
-from trainmaster.core.planning.capacity import least_shapes, reservable, with_plans
+from trainmaster.core.planning.capacity import least_shapes, reservable, with_plans, with_room
 from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.coming_reasons import why_soon
 from trainmaster.core.planning.free_capacity import FreeCapacity
@@ -138,7 +138,7 @@ class QueueWalk:
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
         possible = (shape for shape in shapes if self._refusal(job, shape) is None)
-        together = self.capacity.with_room(possible, team=job.team)
+        together = with_room(possible, self.capacity.free.of(job.team))
         return shapes if together is None else (together,)
 
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:

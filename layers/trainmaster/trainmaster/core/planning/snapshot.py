@@ -135,8 +135,7 @@ class RunningJob:
     preemptions: int  # those that count towards ``preemption.max_per_job``
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
-    cents_per_hour: int | None = None
-    """Cents per hour for all its instances; None where the price is unknown."""
+    cents_per_hour: int | None = None  # for all its instances; None where the price is unknown
     warm_key: str | None = None
     """Warm key of the pool that it would leave behind; None: it leaves none."""
     ranked_by: str = ""

@@ -43,6 +43,8 @@ class WidthWorth:
 
     width: int
     to: int
+    largest: int
+    """The largest of its widths."""
     left: timedelta
     """Time that it would still train at its present width."""
     saved: timedelta
@@ -52,7 +54,8 @@ class WidthWorth:
     def text(self) -> str:
         verb = "would save" if self.saved > _NO_TIME else "would not save any"
         gain = f" {_time_text(self.saved)}" if self.saved > _NO_TIME else ""
-        return f"{self.width} of {self.to} instances; growing to {self.to} {verb}{gain} of {_time_text(self.left)}"
+        growth = f"growing to {self.to} {verb}{gain} of {_time_text(self.left)}"
+        return f"{self.width} of {self.largest} instances; {growth}"
 
     @property
     def ends_in(self) -> timedelta:
@@ -72,7 +75,8 @@ def width_worth(job: RunningJob, to: int, *, now: datetime, risk: StartRisk = NO
     width, left = sum(job.vector.values()), time_left(job, now=now)
     faster = speed_up(job.progress, width, to)
     saved = left - left / faster - restart(job) - risk.chance * risk.wait
-    return WidthWorth(width=width, to=to, left=left, saved=saved)
+    largest = to if job.widths is None else job.widths.largest
+    return WidthWorth(width=width, to=to, largest=largest, left=left, saved=saved)
 
 
 def restart(job: RunningJob) -> timedelta:
@@ -88,7 +92,7 @@ def speed_up(progress: TrainingProgress | None, width: int, to: int) -> float:
         before, after = progress.speed_at(width), progress.speed_at(to)
         if before and after:
             return after / before
-    return PER_DOUBLING ** log2(to / width)
+    return float(PER_DOUBLING ** log2(to / width))
 
 
 def time_left(job: RunningJob, *, now: datetime) -> timedelta:
