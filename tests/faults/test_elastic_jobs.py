@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from local.wire import Response
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import code_of, ends, trains
-from tests.integration.cloud import Response, refusal
+from tests.integration.cloud import refusal
 from tests.integration.world import World
 
 HOUR = 3600
@@ -71,7 +72,9 @@ def test_R2_it_starts_at_the_largest_width_that_fits_with_its_run_time_to_match(
         rigid(world, "other", others)
     submit(world, "wide", "1-4")
     world.schedule()
-    assert sent(world, "wide") == (instances, pytest.approx(hours, abs=1 / HOUR))
+    width, run_time = sent(world, "wide")
+    assert width == instances
+    assert run_time == pytest.approx(hours, abs=1 / HOUR)
     world.check("wide", *(["other"] if others else []))
 
 

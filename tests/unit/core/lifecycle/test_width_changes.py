@@ -46,13 +46,13 @@ def stopped(job: Job, observation: Observation | None = None, **end: Any) -> Job
 
 
 def test_a_shrink_comes_back_at_once_and_counts_for_no_limit() -> None:
-    after = stopped(width_changes.shrunk_for(elastic(), URGENT, width=2))
+    after = stopped(width_changes.shrunk_for(elastic(), URGENT, width=2, now=NOON))
     assert (after.state, after.preemptions, after.not_before) == (JobState.PREEMPTED, 0, None)
     assert (after.attempt, after.stopped_for, after.spent.wasted) == (1, None, {})
 
 
 def test_a_shrink_says_for_whom_and_what_stays() -> None:
-    job = width_changes.shrunk_for(elastic(), URGENT, width=2)
+    job = width_changes.shrunk_for(elastic(), URGENT, width=2, now=NOON)
     assert job.reason == Reason(
         code=ReasonCode.SHRINK, message="gave 2 of its 4 instances to urgent, and continues with 2"
     )
@@ -62,7 +62,7 @@ def test_a_shrink_says_for_whom_and_what_stays() -> None:
 
 @pytest.mark.parametrize("state", [JobState.PREEMPTING, JobState.PREEMPTED])
 def test_the_room_that_it_keeps_is_its_own_until_it_starts(state: JobState) -> None:
-    job = width_changes.grown(elastic(2), "room for 4", width=4)
+    job = width_changes.grown(elastic(2), "room for 4", width=4, now=NOON)
     after = job if state is JobState.PREEMPTING else stopped(job)
     assert after.state is state
     assert after.awaits_reservation
@@ -76,7 +76,7 @@ def test_the_room_that_it_keeps_is_its_own_until_it_starts(state: JobState) -> N
 
 
 def test_half_the_time_at_half_the_width_is_used_up() -> None:
-    after = stopped(width_changes.grown(elastic(2), "room for 4", width=4))
+    after = stopped(width_changes.grown(elastic(2), "room for 4", width=4, now=NOON))
     assert after.checkpointed == minutes(15)
     left = timedelta(hours=10) - minutes(15)
     for width in WIDTHS.counts:
@@ -116,7 +116,7 @@ def test_the_least_width_is_never_left() -> None:
 
 def test_a_narrower_attempt_that_trains_frees_the_other_widths_again() -> None:
     job = elastic(2, elastic=ElasticState(narrower_than=4, fell_back=True))
-    after = stopped(width_changes.shrunk_for(job, URGENT, width=1))
+    after = stopped(width_changes.shrunk_for(job, URGENT, width=1, now=NOON))
     assert [shape.instances for shape in after.shapes] == [4, 2, 1]
 
 

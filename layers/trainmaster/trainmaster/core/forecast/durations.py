@@ -218,7 +218,8 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
         ver=job.ver,
         team=job.team,
         state=JobState.PREEMPTED,
-        shapes=(Shape(vector=job.vector),),
+        shapes=_shapes_of(job),
+        widths=job.widths,
         priority=job.priority,
         score=job.score,
         share_ms=job.share_ms,
@@ -227,6 +228,12 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
         has_checkpoint=job.has_checkpoint,
         predicted=job.expected.predicted,
     )
+
+
+def _shapes_of(job: RunningJob) -> tuple[Shape, ...]:
+    if job.widths is None:
+        return (Shape(vector=job.vector),)
+    return tuple(Shape(vector=dict.fromkeys(job.vector, count)) for count in reversed(job.widths.counts))
 
 
 def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:

@@ -159,6 +159,8 @@ class ElasticState:
     wanted: int | None = None
     """Width of its next attempt as the planner wanted it when it stopped the last one; None: it did not stop
     one for its width, or the next has begun."""
+    resized_at: datetime | None = None
+    """When it was last asked to stop for another width; None: it never was."""
     progress: TrainingProgress | None = None
     """Newest report of its program; None: it has reported nothing that is understood."""
 

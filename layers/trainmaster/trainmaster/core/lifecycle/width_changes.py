@@ -18,7 +18,7 @@ from trainmaster.core.jobs.run_time import (
 from trainmaster.core.planning.snapshot import WaitingJob, known_as
 
 
-def shrunk_for(job: Job, preemptor: WaitingJob, *, width: int, reclaims: bool = False) -> Job:
+def shrunk_for(job: Job, preemptor: WaitingJob, *, width: int, now: datetime, reclaims: bool = False) -> Job:
     """Ask an elastic job to stop so that another can start; it comes back narrower, in the room it keeps."""
     live = job.live_attempt
     given = live.shape.instances - width
@@ -26,16 +26,16 @@ def shrunk_for(job: Job, preemptor: WaitingJob, *, width: int, reclaims: bool = 
     message = f"gave {given} of its {live.shape.instances} instances to {whom}, and continues with {width}"
     for_whom = Preemptor(name=preemptor.name, team=preemptor.team, reclaims=reclaims or None)
     stopping = replace(job, live=replace(live, preempted_for=for_whom))
-    return _to_width(stopping, width, Reason(code=ReasonCode.SHRINK, message=message))
+    return _to_width(stopping, width, Reason(code=ReasonCode.SHRINK, message=message), now=now)
 
 
-def grown(job: Job, why: str, *, width: int) -> Job:
+def grown(job: Job, why: str, *, width: int, now: datetime) -> Job:
     """Ask an elastic job to stop; it comes back wider, on instances that no other job can use."""
-    return _to_width(job, width, Reason(code=ReasonCode.GROW, message=why))
+    return _to_width(job, width, Reason(code=ReasonCode.GROW, message=why), now=now)
 
 
-def _to_width(job: Job, width: int, reason: Reason) -> Job:
-    state = replace(job.elastic or NEVER_RAN, wanted=width)
+def _to_width(job: Job, width: int, reason: Reason, *, now: datetime) -> Job:
+    state = replace(job.elastic or NEVER_RAN, wanted=width, resized_at=now)
     return replace(job.moved_to(JobState.PREEMPTING), elastic=state, reason=reason)
 
 

@@ -166,11 +166,12 @@ class PreemptionPrices:
         return self._weight(priority) * (wait / _HOUR)
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of stopping all of them ``later``, if each waits ``wait`` for other instances."""
+        """Return the cost of stopping all ``later``, if each waits ``wait`` but for those that keep room."""
         waits = sum(
             self.of_wait(victim.priority, wait)
             * sum(min(victim.vector.get(c, 0), n) for c, n in chosen.short.items())
             for victim in chosen.victims
+            if victim.name not in chosen.kept
         )
         return waits + sum(self.of_stop(victim, later=later) for victim in chosen.victims)
 

@@ -66,6 +66,7 @@ def running_entry(job: Job) -> RunningJob:
         array=job.spec.array.name if job.spec.array else None,
         widths=job.spec.widths,
         progress=job.elastic.progress if job.elastic else None,
+        resized_at=job.elastic.resized_at if job.elastic else None,
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),

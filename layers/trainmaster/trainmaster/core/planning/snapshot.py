@@ -135,8 +135,7 @@ class RunningJob:
     preemptions: int  # those that count towards ``preemption.max_per_job``
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
-    cents_per_hour: int | None = None
-    """Cents per hour for all its instances; None where the price is unknown."""
+    cents_per_hour: int | None = None  # for all its instances; None where the price is unknown
     warm_key: str | None = None
     """Warm key of the pool that it would leave behind; None: it leaves none."""
     ranked_by: str = ""
@@ -148,6 +147,7 @@ class RunningJob:
     array: str | None = None
     widths: Widths | None = None
     progress: TrainingProgress | None = None  # what its program has reported, if it is elastic
+    resized_at: datetime | None = None  # when it was last asked to stop for another width
     stops: RecentStops | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from trainmaster.core.jobs.instances import Capacity, total
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.snapshot import RunningJob
@@ -37,7 +37,7 @@ def least_stops(
     ]
     costs = {action.job.name: sum(map(cost, action.victims)) for action in preemptions}
     for action in sorted(preemptions, key=lambda action: (-costs[action.job.name], action.job.name)):
-        freed = total(job.vector for job in action.victims)
+        freed = action.freed
         if all(left.get(capacity, 0) >= count for capacity, count in freed.items()):
             take(left, freed)
             dropped.add(action.job.name)
