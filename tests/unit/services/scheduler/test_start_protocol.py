@@ -9,7 +9,6 @@ import pytest
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.planning.actions import Charge, Start
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.policy import WarmPool as WarmRules
@@ -79,11 +78,6 @@ def test_how_long_instances_are_kept_warm(
     wish: timedelta | None, pools: timedelta, shape: Shape, kept: timedelta | None
 ) -> None:
     assert claimed(job(keep_alive=wish), shape, keep_alive=pools).keep_alive == kept
-
-
-def test_an_elastic_attempt_leaves_no_instances_that_its_next_width_could_not_use() -> None:
-    elastic = job(keep_alive=TEN_MINUTES, widths=Widths(counts=(1, 2, 4)))
-    assert claimed(elastic, KEPT).keep_alive is None
 
 
 @pytest.mark.parametrize(

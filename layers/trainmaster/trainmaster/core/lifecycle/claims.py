@@ -33,10 +33,6 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
     max_wait = (job.max_wait or max_runtime + policy.spot_max_wait) if spot else None
     half_life = pool.order.fair_share.half_life
     keep_alive = min(pool.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
-    if job.spec.widths is not None:
-        # A warm pool fits only the same count: after a change of width it would take the room that the wider
-        # attempt needs, and the job would come back as narrow as it was.
-        keep_alive = timedelta()
     return Attempt(
         number=job.attempt,
         training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
