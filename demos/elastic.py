@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -40,17 +41,21 @@ TOLERANCE = 1e-6
 """Losses in fp32 may differ by this much: sums over other ranks are taken in another order."""
 _ALL_STEPS = 20_000_000
 """Steps of the whole job. So many that growing pays on any machine; the story looks at the first few."""
-_SNOOZE_MINUTES = 30
+_SNOOZE = timedelta(minutes=30)
 """Time after a change within which a job does not grow (the policy's default)."""
-_STEP_MINUTES = 0.25
-"""Clock between two looks while a stop may come: less than the two minutes in which a job must have left."""
+_BEFORE = timedelta(seconds=5)
+"""Time before the end of the snooze from which on the clock goes in the short steps that a stop needs."""
+_SAMPLE_SECONDS = 1.0
+"""Pace of a rank, as if each instance had a device of its own: a step takes 4 s on one and 1 s on four."""
 _OPTIONS = {
     "preset": "tiny",
     "steps": str(_ALL_STEPS),
     "seed": "7",
     "batch_size": str(BATCH),
     "sequence_length": str(LENGTH),
+    "lr": "3e-4",
     "precision": "fp32",
+    "min_sample_seconds": str(_SAMPLE_SECONDS),
     "checkpoint_every": "5",
     "export": "false",
     "sagemaker_program": "train.py",
@@ -98,6 +103,7 @@ def _undisturbed(data: Path, folder: Path) -> Iterator[Program]:
     hold.at(STEPS)
     own = {
         "data": data,
+        "min_sample_seconds": 0,
         "hold_file": hold.path,
         "metrics_file": folder / "metrics",
         "checkpoint_dir": folder / "checkpoints",
@@ -131,6 +137,7 @@ class _Scene:
         stage.client("s3").put_object(Bucket=bucket, Key="code/train.tar.gz", Body=archive)
         stage.occupy(OTHERS, CAPACITY - WIDTHS[0])
         stage.until("two instances are taken", lambda: stage.are({"running"}, [OTHERS]))
+        self._hold.at(0)
         stage.submit(self._job())
         self._train(0)
 
@@ -138,7 +145,6 @@ class _Scene:
         """Free the other two instances: the job stops and starts again with all four."""
         self._stage.api.cancel(OTHERS)
         self._say("The other two instances are free now, and nobody waits for them.")
-        self._until_asked("the job is asked to stop, to grow")
         self._train(1)
 
     def shrink(self) -> None:
@@ -154,39 +160,28 @@ class _Scene:
         stage = self._stage
         stage.api.cancel(URGENT)
         stage.until("the urgent job is gone", lambda: stage.are({"stopped"}, [URGENT]))
-        stage.clock(_SNOOZE_MINUTES / 2)  # it cannot grow that soon, so nothing has to leave in this leap
-        self._until_asked("the job is asked to stop, to grow again")
+        # It cannot grow before, so nothing has to leave in this leap.
+        [*_, shrink] = [line for line in stage.views[JOB]["history"] if line["to"] == "preempting"]
+        wakes_at = datetime.fromisoformat(shrink["at"]) + _SNOOZE - _BEFORE
+        now = datetime.fromisoformat(str(stage.control("POST", "/clock", advance_seconds=0)["clock"]))
+        stage.clock((wakes_at - now) / timedelta(minutes=1))
         self._train(3)
         self._say(f"It has trained {STEPS} steps; the rest of {_ALL_STEPS:,} is left out.")
         stage.guard = lambda: None
         stage.api.cancel(JOB)
         stage.until("the job is gone", lambda: stage.are({"stopped"}, [JOB]))
 
-    def _until_asked(self, what: str) -> None:
-        """Move the clock in short steps until containers are asked to leave, so that their grace is whole."""
-        stage = self._stage
-
-        def is_asked() -> bool:
-            if not stage.vigil.journal.leaving:
-                stage.clock(_STEP_MINUTES)
-            return bool(stage.vigil.journal.leaving)
-
-        stage.until(what, is_asked, moves_clock=False)
-
     def _train(self, number: int) -> None:
         """Let an attempt begin, and train up to the step where the story stops it."""
         stage, until = self._stage, UNTIL[number]
-        if number == 0:
-            self._hold.at(until)
-        else:
-            stage.until(f"attempt {number} runs", lambda: self._attempt_runs(number))
-            self._hold.at(until)
+        begins = lambda: self._attempts() > number and stage.are({"running"}, [JOB])  # noqa: E731
+        stage.until(f"attempt {number} runs", begins)
+        self._hold.at(until)
         stage.until(f"it has trained {until} steps", lambda: newest_step(self._metrics) >= until)
         self._say(f"It has trained {until} steps, now on {WIDTHS[number]} of {CAPACITY} instances.")
 
-    def _attempt_runs(self, number: int) -> bool:
-        attempts = self._stage.views.get(JOB, {}).get("attempts", [])
-        return len(attempts) > number and self._stage.are({"running"}, [JOB])
+    def _attempts(self) -> int:
+        return len(self._stage.views.get(JOB, {}).get("attempts", []))
 
     def _job(self) -> Job:
         stage = self._stage
@@ -197,14 +192,13 @@ class _Scene:
             "samples_file": str(self._samples),
             "sagemaker_submit_directory": f"s3://{stage.twin.ready['bucket']}/code/train.tar.gz",
         }
-        widths = " ".join(map(str, sorted(set(WIDTHS))))
         return Job(
             name=JOB,
             command=LAUNCHER,
             instances=CAPACITY,
             hyperparameters=_OPTIONS | own,
             environment={"OMP_NUM_THREADS": "1"},
-            tags={"trainmaster:elastic": widths},
+            tags={"trainmaster:elastic": " ".join(map(str, sorted(set(WIDTHS))))},
             max_runtime_seconds=100 * 3600,
         )
 

@@ -114,6 +114,9 @@ class RunOptions:
     stop_seconds: float = option(110.0, "from SIGTERM to the exit; SageMaker kills after 120", at_least=1)
     join_seconds: float = option(600.0, "how long hosts wait for each other at the start", at_least=1)
     min_step_seconds: float = option(0.0, "pace a demonstration: no step is shorter", at_least=0)
+    min_sample_seconds: float = option(
+        0.0, "pace a demonstration: no rank takes less for each sample of its share", at_least=0
+    )
     hold_file: str = option(
         "", "hold a demonstration: no step after the number in this file begins before it says more"
     )
@@ -251,6 +254,10 @@ class SampleOptions(DataOptions, RunOptions, ModelOptions):
     def targets_per_step(self) -> int:
         """Number of predictions of a step, over all ranks, before any is left out: the loss is their mean."""
         return self.batch_size * self.shape.targets
+
+    def shortest_step(self, shares: int) -> float:
+        """Return the seconds that a demonstration's pace makes a step take that so many ranks share."""
+        return max(self.min_step_seconds, self.min_sample_seconds * self.batch_size / shares)
 
     @property
     def tokens_per_step(self) -> int:

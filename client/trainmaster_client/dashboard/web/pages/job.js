@@ -86,6 +86,7 @@ function facts(job, row, { now }) {
   const array = job.array?.name;
   return [
     ["Where", `${row.cells.pool}, ${row.cells.instances}`],
+    ["Width", width(job.elastic)],
     ["By", [job.team, owner].filter(Boolean).join(" / ")],
     ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
     ["Array", array ? [h("a", { href: `#/arrays/${encodeURIComponent(array)}` }, array), `, task ${job.array.index}`] : null],
@@ -97,6 +98,13 @@ function facts(job, row, { now }) {
     ["Priority", `${job.priority}${job.effective_priority > job.priority ? ` (${job.effective_priority} with its age)` : ""}`],
     ["Position", isIn("waiting", job.state) ? place(job) : null],
   ];
+}
+
+// Instances of an elastic job beside the most that it may have, and what the queue says of them.
+function width(elastic) {
+  if (!elastic) return null;
+  const most = Math.max(...elastic.widths);
+  return elastic.why ?? `${elastic.width ?? "none yet"} of ${most} instances`;
 }
 
 const linked = (name) => h("a", { href: `#/jobs/${encodeURIComponent(name)}` }, name);
