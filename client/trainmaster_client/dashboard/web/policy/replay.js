@@ -16,7 +16,7 @@ export class PolicyReplay {
 
   #onstart = () => {};
 
-  // `textOf` gives the text of the policy to replay; `onstart` is told the id of each replay that is started.
+  // `textOf` gives the text of the policy to replay; `onstart` gets the id of each replay that starts.
   constructor(textOf, onstart = () => {}) {
     [this.#textOf, this.#onstart] = [textOf, onstart];
     this.element = h("section", { "aria-labelledby": "policy-replay" },

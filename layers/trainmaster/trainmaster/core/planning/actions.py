@@ -68,7 +68,7 @@ class Preempt:
     used: Vector
     """Instances in use when this was decided; if that has changed since, the decision is void."""
     short: Vector
-    """Instances that the victims have to free between them; fewer victims would not."""
+    """Instances that it lacks: the victims free them between them, or others of the same plan free a part."""
     goes_on: PreemptionReservation | None = None
     """The reservation under which some victims have been asked already; None: these are the first."""
     reclaimed: frozenset[str] = frozenset()

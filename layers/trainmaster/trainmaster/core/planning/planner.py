@@ -88,17 +88,19 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
 
 
 def _spare_superfluous(walk: QueueWalk) -> None:
-    """Drop the preemptions that are not needed, now that all preemptors of the plan are known."""
+    """Drop the stops that are not needed, now that all preemptors of the plan are known."""
     before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
         return
     walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon.of(None))
-    left = {action.job.name for action in walk.actions if isinstance(action, Preempt)}
+    left = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     for name, action in before.items():
+        team, vector = action.job.team, action.shape.vector
         if name not in left:
-            vector, note = action.shape.vector, wait_reasons.MAKE_ROOM
-            free = walk.capacity.free.of(action.job.team)
-            walk.reasons[name] = wait_reasons.short(vector, free, note=note)
+            free = walk.capacity.free.of(team)
+            walk.reasons[name] = wait_reasons.short(vector, free, note=wait_reasons.MAKE_ROOM)
+        elif left[name] is not action:
+            walk.reasons[name] = wait_reasons.making_room(vector, left[name].victims, to=team)
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:

@@ -44,10 +44,13 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
 
 
 def _widths(body: Mapping[str, Any], widths: Widths | None) -> tuple[Shape, ...]:
-    """Return a shape for each width, the largest first; a warm pool fits only jobs of the same count."""
+    """Return a shape for each width, the largest first.
+
+    They have no warm keys: a warm pool fits only the same count, so what an attempt left warm would stand in
+    the way of the next one at another width until SageMaker has given it up.
+    """
     capacity = Capacity(body["ResourceConfig"].get("InstanceType", ""))
-    vectors = ({capacity: count} for count in reversed(widths.counts if widths else ()))
-    return tuple(Shape(vector=vector, warm_key=warm_key(body, vector)) for vector in vectors)
+    return tuple(Shape(vector={capacity: count}) for count in reversed(widths.counts if widths else ()))
 
 
 def _on_plans(
