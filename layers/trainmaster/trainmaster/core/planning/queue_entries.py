@@ -1,5 +1,6 @@
 """Entries of jobs in the queue and the pool: small rows, derived from the job and from nothing else."""
 
+from trainmaster.core.jobs.elastic_state import NEVER_RAN
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import ends_by, least_length, likely_left, runtime_left
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
@@ -44,7 +45,7 @@ def waiting_entry(job: Job) -> WaitingJob:
 
 
 def running_entry(job: Job) -> RunningJob:
-    live = job.live_attempt
+    live, elastic = job.live_attempt, job.elastic or NEVER_RAN
     return RunningJob(
         name=job.name,
         ver=job.ver,
@@ -65,8 +66,8 @@ def running_entry(job: Job) -> RunningJob:
         own_quota=job.spec.own_quota,
         array=job.spec.array.name if job.spec.array else None,
         widths=job.spec.widths,
-        progress=job.elastic.progress if job.elastic else None,
-        resized_at=job.elastic.resized_at if job.elastic else None,
+        progress=elastic.progress,
+        resized_at=elastic.resized_at,
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),
