@@ -154,7 +154,7 @@ class Wiring:
         from trainmaster.services.observer import Observer
 
         store, reader, training = self.store, self.reader, self.training
-        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs)
+        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs, spot=reader)
         return Observer(
             store=store, reader=reader, training=training, end_policy=judge, listing=listing, clock=self.clock
         )
