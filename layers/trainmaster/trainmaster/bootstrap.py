@@ -118,7 +118,8 @@ class Wiring:
 
         return AccountTurns(paces=self.table.account, clock=self.clock, pause=self.pause, draw=random.random)
 
-    pause = staticmethod(time.sleep)
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # looked up at each call: a test that has its own clock replaces it
 
     @cached_property
     def beside(self) -> Beside:
@@ -154,7 +155,7 @@ class Wiring:
         from trainmaster.services.observer import Observer
 
         store, reader, training = self.store, self.reader, self.training
-        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs)
+        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs, spot=reader)
         return Observer(
             store=store, reader=reader, training=training, end_policy=judge, listing=listing, clock=self.clock
         )

@@ -152,6 +152,7 @@ def full_job() -> Job:
             narrower_than=4,
             fell_back=True,
             wanted=2,
+            resized_at=NOON + minutes(3),
             progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
         ),
         set_by_pool=("RoleArn", "Tags.owner"),
@@ -268,6 +269,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         array="train",
         widths=Widths(counts=(1, 2)),
         progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
+        resized_at=NOON + minutes(3),
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

@@ -11,7 +11,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
-from trainmaster.core.lifecycle.width_changes import grown
+from trainmaster.core.lifecycle.victim_stops import asked_to_stop
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Action, Plan, Start
@@ -71,7 +71,6 @@ class PoolPasses:
     tally: Tally
     refused: set[Capacity] = field(default_factory=set)
     """Types of which the account has refused a start of this plan: it would refuse further ones."""
-
     idle: IdlePool | None = None
     """The snapshot of the last plan if that had nothing in it; None if it had."""
 
@@ -286,13 +285,8 @@ class PoolPasses:
                 assert count <= there.get(capacity, 0), f"{name} does not fit"
 
     def _ask_to_stop(self, change: VictimAsked | GrowthAsked) -> None:
-        now = self.sagemaker.now
-        if isinstance(change, GrowthAsked):
-            job = self.state.jobs[change.job.name]
-            self._commit(job, grown(job, change.why, width=change.width, now=now))
-            return
-        job = self.state.jobs[change.victim.name]
-        self._commit(job, steps.victim_asked(job, change, now=now))
+        job = self.state.jobs[change.job.name]
+        self._commit(job, asked_to_stop(job, change, now=self.sagemaker.now))
 
     def _stop_running(self, change: StopSent | JobDrained) -> None:
         name = change.job.name

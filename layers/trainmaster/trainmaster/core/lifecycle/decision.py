@@ -117,6 +117,8 @@ class EndFacts:
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
     """Hyperparameters of the attempt, if the batch may be halved."""
     has_later_attempt: bool = False
+    spot_records: spot_fallback.TypeRecords = field(default_factory=dict)
+    """Recent records of its instance types on spot, if the policy counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +203,8 @@ def decide(facts: EndFacts, *, now: datetime) -> End:
     reason = answer.reason if answer else _reason(facts, row)
     moved = None
     if row.leaves_spot and Question.LEAVES_SPOT in open_questions:
-        moved = spot_fallback.at_end(facts.job, facts.seen, reason, _policy(facts), until=ended_at)
+        ended = spot_fallback.Ended(seen=facts.seen, until=ended_at, records=facts.spot_records)
+        moved = spot_fallback.at_end(facts.job, ended, reason, _policy(facts))
     return End(
         becomes=row.becomes,
         reason=moved or reason,

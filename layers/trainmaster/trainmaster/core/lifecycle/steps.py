@@ -16,8 +16,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.dependents import waiting_for_others
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
 from trainmaster.core.lifecycle.unserved_attempts import with_room_made, with_training_seen
-from trainmaster.core.lifecycle.width_changes import run_time_granted, shrunk_for
-from trainmaster.core.planning.changes import VictimAsked
+from trainmaster.core.lifecycle.width_changes import run_time_granted
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
@@ -152,14 +151,6 @@ def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) ->
     live = replace(job.live_attempt, preempted_for=for_whom)
     reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
-
-
-def victim_asked(job: Job, change: VictimAsked, *, now: datetime) -> Job:
-    """Ask a victim of a preemption to stop: as a whole, or to come back narrower."""
-    preemptor = change.preemption.job
-    if change.keeps is None:
-        return preempted_for(job, preemptor, reclaims=change.reclaims)
-    return shrunk_for(job, preemptor, width=change.keeps, now=now, reclaims=change.reclaims)
 
 
 def drained(job: Job, why: str) -> Job:

@@ -294,4 +294,4 @@ class Plan:
     reasons: Mapping[str, Reason]
     """Reason why each candidate that does not start waits, by job name."""
     widths: Mapping[str, str] = field(default_factory=dict)
-    """What each running elastic job would gain by its next width and what it needs, in words, by name."""
+    """Sentences, by running elastic job: what its next width would save, and what it needs for that."""

@@ -36,6 +36,10 @@ class VictimAsked:
         return self.victim.name in self.preemption.reclaimed
 
     @property
+    def job(self) -> RunningJob:
+        return self.victim
+
+    @property
     def keeps(self) -> int | None:
         """Width at which an elastic victim comes back in room that is kept for it; None: nothing is kept."""
         kept = self.preemption.kept.get(self.victim.name)

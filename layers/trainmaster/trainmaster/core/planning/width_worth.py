@@ -39,7 +39,7 @@ NO_RISK = StartRisk()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WidthWorth:
-    """What a job gains if it goes on with more instances."""
+    """Gain of a job that continues with more instances."""
 
     width: int
     to: int
@@ -64,7 +64,7 @@ class WidthWorth:
 
 
 def width_worth(job: RunningJob, to: int, *, now: datetime, risk: StartRisk = NO_RISK) -> WidthWorth:
-    """Return what an elastic job gains by going on with ``to`` instances.
+    """Return what an elastic job gains by continuing with ``to`` instances.
 
     Args:
         job: A running job that trains.

@@ -9,6 +9,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps, width_changes
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
+from trainmaster.core.lifecycle.victim_stops import victim_asked
 from trainmaster.core.planning.actions import Grow, Preempt
 from trainmaster.core.planning.apply import Changes, applied, in_batches
 from trainmaster.core.planning.changes import HoldEnded, JobDrained, VictimAsked
@@ -57,7 +58,7 @@ def _ask_to_stop(batch: Preempt, context: PassContext) -> tuple[Job, ...]:
 
 def _stop_intent(change: VictimAsked, context: PassContext) -> Change:
     victim = read_job(change.victim, context)
-    return Change(before=victim, after=steps.victim_asked(victim, change, now=context.clock()))
+    return Change(before=victim, after=victim_asked(victim, change, now=context.clock()))
 
 
 def grow(action: Grow, context: PassContext) -> Callable[[], None]:
