@@ -26,6 +26,8 @@ from tests.worlds.denials import denied  # noqa: E402
 from tests.worlds.many_pools import Load as Pools  # noqa: E402
 from tests.worlds.many_pools import many_pools  # noqa: E402
 from tests.worlds.others import random_schedules, told_on_a_twin  # noqa: E402
+from tests.worlds.plans import Load as Plans  # noqa: E402
+from tests.worlds.plans import plans  # noqa: E402
 from tests.worlds.played import Played  # noqa: E402
 from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, slow_calls, starts  # noqa: E402
 
@@ -46,6 +48,9 @@ SCENARIOS = (
     Scenario(name="slow-calls", play=partial(slow_calls, 160, 60)),
     Scenario(name="pools-500", play=partial(many_pools, Pools())),
     *(Scenario(name=f"pools-500-slow-{slow}", play=partial(many_pools, Pools(slow=slow))) for slow in (3, 8)),
+    Scenario(name="plans", play=partial(plans, Plans())),
+    Scenario(name="plans-early", play=partial(plans, Plans(late_seconds=-300.0))),
+    Scenario(name="plans-tight", play=partial(plans, Plans(late_seconds=120.0, drain="5m"))),
     Scenario(name="histories", play=random_schedules),
     Scenario(name="stories", play=told_on_a_twin),
 )

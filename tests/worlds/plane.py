@@ -45,8 +45,12 @@ class _Actors:
 
 
 class Plane:
-    def __init__(self, world: World, policy: Mapping[str, Any], *, seed: int) -> None:
+    def __init__(
+        self, world: World, policy: Mapping[str, Any], *, seed: int, late_seconds: float = 0.0
+    ) -> None:
+        """Set the scene, with functions whose clock is this far behind AWS's (negative: ahead)."""
         self.world = world
+        self.late = timedelta(seconds=late_seconds)
         self.timeline = Timeline()
         self.draw = Random(seed)
         self.pools = [pool["name"] for pool in policy["pools"]]
@@ -87,7 +91,7 @@ class Plane:
                 mail_topic_arn="arn:aws:sns:us-east-1:123456789012:mail",
             )
         )
-        wiring.clock = self.clock  # type: ignore[method-assign]
+        wiring.clock = lambda: self.clock() - self.late  # type: ignore[method-assign]
         wiring._client = self.account.client  # type: ignore[assignment,method-assign]
         wiring._lean = self._lean  # type: ignore[method-assign]
         turns: Any = wiring.turns
@@ -140,11 +144,19 @@ class Plane:
     # ---- what people do
 
     def submit(self, name: str, *, at: float, seconds: float | None, **changes: Any) -> None:
-        """At that instant, by the REST API; None: it trains until somebody ends it."""
+        """Submit by the REST API at that instant.
+
+        Args:
+            name: The job's name.
+            at: Instant of the call.
+            seconds: How long it trains; None: until somebody ends it.
+            changes: Parts of the request that differ; None leaves one out.
+        """
         self.names.append(name)
         if seconds is not None:
             self.sagemaker.run_seconds[name] = seconds
-        event = proxy_event("POST", "/add-job", request(name, **changes))
+        body = {part: given for part, given in request(name, **changes).items() if given is not None}
+        event = proxy_event("POST", "/add-job", body)
 
         def over(answer: Any, error: BaseException | None) -> None:
             self.answers.append(0 if error is not None else answer["statusCode"])

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -44,6 +44,8 @@ class SageMaker:
     """Instants at which each training job was described."""
     denials: int = 0
     """Creates that were denied."""
+    plan_windows: Sequence[tuple[float, float]] = ()
+    """Instants between which training plans have instances; their jobs are pending in between."""
     stub: SageMakerStub = field(init=False)
     _denied_until: float = 0.0
     _rates: Rates = field(default_factory=Rates)
@@ -127,8 +129,9 @@ class SageMaker:
             case "CreateTrainingJob":
                 self.started_at[name] = self.timeline.now
                 self._steps(name, "Starting")
-                self.timeline.after(START_UP_SECONDS / 2, lambda: self._steps(name, "Downloading"))
-                self.timeline.after(START_UP_SECONDS, lambda: self._trains(name))
+                begins = self._has_instances_at(params)
+                self.timeline.at(begins + START_UP_SECONDS / 2, lambda: self._steps(name, "Downloading"))
+                self.timeline.at(begins + START_UP_SECONDS, lambda: self._trains(name))
             case "DescribeTrainingJob":
                 self.looked_at.setdefault(name, []).append(self.timeline.now)
             case "StopTrainingJob":
@@ -150,6 +153,20 @@ class SageMaker:
         if seconds is not None:
             self.ends_after(name, seconds)
 
+    def _has_instances_at(self, request: Mapping[str, Any]) -> float:
+        """Return when a job that is created now gets its instances: at once, or as a window opens."""
+        now = self.timeline.now
+        if "TrainingPlanArn" not in request["ResourceConfig"]:
+            return now
+        return next(max(now, begin) for begin, end in (*self.plan_windows, (now, now)) if now <= end)
+
+    def _saves(self, name: str) -> None:
+        """Shorten what is left of a job that has a checkpoint by the time that it trained."""
+        if "CheckpointConfig" in self.stub.jobs[name].request and name in self.trains_at:
+            key = next((part for part in parts_of(name) if part in self.run_seconds), None)
+            if key is not None:
+                self.run_seconds[key] -= self.timeline.now - self.trains_at[name]
+
     def ends_after(self, name: str, seconds: float) -> None:
         """It completes so much later."""
         self.timeline.after(max(0.0, seconds - UPLOADING_SECONDS), lambda: self._steps(name, "Uploading"))
@@ -159,6 +176,8 @@ class SageMaker:
         job = self.stub.jobs[name]
         if not job.is_live or (status == "Completed" and job.status == "Stopping"):
             return
+        if status == "Stopped":
+            self._saves(name)
         self.stub.end(name, status)
         self._tell(name)
 

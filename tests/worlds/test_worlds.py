@@ -6,6 +6,8 @@ from local.worlds import HARSH, World
 from tests.worlds.denials import denied
 from tests.worlds.many_pools import Load as Pools
 from tests.worlds.many_pools import many_pools
+from tests.worlds.plans import Load as Plans
+from tests.worlds.plans import plans
 from tests.worlds.played import Played
 from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, slow_calls, starts
 
@@ -76,3 +78,16 @@ def test_J14_reconcile_rings_every_pool_each_minute_and_sees_every_job_in_time()
 @pytest.mark.parametrize("jobs", [40, 100, 400])
 def test_J14_with_as_many_live_jobs(jobs: int, world: World) -> None:
     holds(live_jobs(jobs, world, seed=1))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(Plans(), id="late"),
+        pytest.param(Plans(late_seconds=-300.0), id="early"),
+        pytest.param(Plans(late_seconds=120.0, drain="5m"), id="late with a short drain"),
+    ],
+)
+def test_Q3_windows_of_a_plan_are_kept_by_a_clock_that_is_off(load: Plans) -> None:
+    holds(plans(load, seed=1))

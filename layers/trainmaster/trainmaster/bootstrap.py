@@ -118,7 +118,8 @@ class Wiring:
 
         return AccountTurns(paces=self.table.account, clock=self.clock, pause=self.pause, draw=random.random)
 
-    pause = staticmethod(time.sleep)
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # looked up at each call: a test that has its own clock replaces it
 
     @cached_property
     def beside(self) -> Beside:

@@ -107,6 +107,7 @@ FULL: dict[str, Any] = {
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
             "warm_pool": {"keep_alive": "10m", "retain": "1m", "max_idle": "30m"},
+            "elastic": {"min_gain": "15m", "snooze": "1h"},
             "limits": {
                 "max_waiting": 100,
                 "max_submissions_per_minute": 10,
@@ -303,7 +304,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 39
+    assert len(compared) == 40
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -385,7 +386,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 66
+    assert len(shown) == 68
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 
