@@ -162,7 +162,6 @@ class Wiring:
 
     @cached_property
     def api(self) -> Handler:
-        """Build the REST API, as a handler of proxy events."""
         from trainmaster.api import Outside, build_api
         from trainmaster.services.read_counts import ReadCounts
 

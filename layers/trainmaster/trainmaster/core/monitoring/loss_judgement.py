@@ -1,4 +1,4 @@
-"""Judge the loss of a running job by the policy's rule on it.
+"""Decide by the policy's rule what the loss of a running job shows.
 
 The newest 9 values of the metric are read, where there are at least 3. Their level is the median of those
 that are finite, so that single spikes do not count. The loss
