@@ -379,6 +379,8 @@ def test_the_story_of_a_job() -> None:
                 "stop_due": None,
                 "underused_since": None,
                 "underused_stop_due": None,
+                "loss": None,
+                "loss_stop_due": None,
                 "unguarded": None,
                 "last_checkpoint": None,
                 "last_checkpoint_is_lower_bound": False,
