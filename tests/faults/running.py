@@ -11,7 +11,7 @@ import pytest
 from tests.faults.rows import Row
 
 _TESTS = Path(__file__).parents[1]
-_ROWS_OF_TEST = re.compile(r"test_((?:[A-HJ-QST][0-9]+b?_)+)")
+_ROWS_OF_TEST = re.compile(r"test_((?:[A-HJ-T][0-9]+b?_)+)")
 _DEFINITION = re.compile(rf"^\s*(?:async )?def {_ROWS_OF_TEST.pattern}", re.MULTILINE)
 _PYTEST_ARGUMENTS = (
     "-m",

@@ -173,7 +173,7 @@ def shortly(left: timedelta) -> dict[str, Any]:
     return {"expected": ExpectedRun(at_most=hours(1) + left)}
 
 
-NO_GROWTHS = {
+NO_GROWTHS: dict[str, tuple[RunningJob, tuple[WaitingJob | RunningJob, ...], dict[str, Any]]] = {
     "another job waits for the type": (elastic_running(n=2), (waiting("wide", n=3),), {}),
     "it changed its width within the snooze": (
         elastic_running(n=2, resized_at=NOON - minutes(29)),
@@ -185,22 +185,6 @@ NO_GROWTHS = {
     "it has no checkpoint": (elastic_running(n=2, has_checkpoint=False), (), {}),
     "it has its largest width": (elastic_running(n=4), (), {"capacity": 8}),
     "nothing is free": (elastic_running(n=2), (running("other", n=2),), {}),
-    "the calendar takes it back": (
-        elastic_running(n=2),
-        (),
-        {"ahead": (CapacityFrom(at=NOON + minutes(1), capacity={A: 2}, stops=frozenset({A}), reserved={}),)},
-    ),
-    "a team has it reserved soon": (
-        elastic_running(n=2),
-        (),
-        {
-            "ahead": (
-                CapacityFrom(
-                    at=NOON + minutes(1), capacity={A: 4}, stops=frozenset(), reserved={"vision": {A: 2}}
-                ),
-            )
-        },
-    ),
     "its team may not borrow more": (
         elastic_running(n=2),
         (),
@@ -215,6 +199,31 @@ def test_it_does_not_grow_where(case: str) -> None:
     decided = planned(snapshot(job, *others), pool(**fields))
     assert of_kind(Grow, decided) == []
     assert decided.widths["elastic"]
+
+
+def change(after: timedelta, capacity: int, **fields: Any) -> CapacityFrom:
+    """The capacity of the pool from `after` from now on."""
+    return CapacityFrom(
+        at=NOON + after, capacity={A: capacity}, **({"stops": frozenset({A}), "reserved": {}} | fields)
+    )
+
+
+TAKEN_BACK = {
+    "the calendar drains it": change(minutes(1), 2),
+    "the window ends": change(minutes(1), 0),
+    "a team has it reserved": change(minutes(1), 4, stops=frozenset(), reserved={"vision": {A: 2}}),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN_BACK)
+def test_R6_it_does_not_grow_into_room_that_is_soon_taken_back(case: str) -> None:
+    decided = planned(snapshot(elastic_running(n=2)), pool(ahead=(TAKEN_BACK[case],)))
+    assert of_kind(Grow, decided) == []
+
+
+def test_R6_it_grows_into_room_that_is_taken_back_after_its_end() -> None:
+    after_its_end = change(hours(100), 2)
+    assert of_kind(Grow, planned(snapshot(elastic_running(n=2)), pool(ahead=(after_its_end,))))
 
 
 def test_a_pass_grows_one_job_at_most() -> None:
