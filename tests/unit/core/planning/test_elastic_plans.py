@@ -18,8 +18,10 @@ from trainmaster.core.planning.snapshot import (
     Snapshot,
     WaitingJob,
 )
+from trainmaster.core.planning.start_records import StartLesson, StartRecords
 from trainmaster.core.policy import PoolPolicy, Preemption, Quota
 from trainmaster.core.policy.calendar import CapacityFrom
+from trainmaster.core.policy.plan_windows import PlanCount
 
 from tests.builders import NOON, A, minutes, of, running, snapshot, waiting
 
@@ -224,6 +226,49 @@ def test_R6_it_does_not_grow_into_room_that_is_soon_taken_back(case: str) -> Non
 def test_R6_it_grows_into_room_that_is_taken_back_after_its_end() -> None:
     after_its_end = change(hours(100), 2)
     assert of_kind(Grow, planned(snapshot(elastic_running(n=2)), pool(ahead=(after_its_end,))))
+
+
+def short_of(capacity: Capacity, *, ago: timedelta, bad: int = 1) -> StartRecords:
+    """Starts of a type that ended for want of capacity."""
+    records = StartRecords()
+    for _ in range(bad):
+        records = records.after(StartLesson(vector={capacity: 1}, trained=False, at=NOON - ago))
+    return records
+
+
+PLAN = Capacity.of_plan(A, "spring")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "scarce", "ago", "grows"),
+    [
+        (Capacity(A), Capacity(A), hours(23), False),
+        (Capacity(A), Capacity(A), hours(25), True),
+        (Capacity(A), Capacity("ml.p5.48xlarge"), hours(1), True),
+        (PLAN, PLAN, hours(1), True),
+    ],
+    ids=["within the day", "after a day", "another type", "a training plan"],
+)
+def test_nothing_grows_for_a_day_where_aws_had_no_instances(
+    capacity: Capacity, scarce: Capacity, ago: timedelta, *, grows: bool
+) -> None:
+    job = replace(elastic_running(n=2), vector={capacity: 2})
+    world = replace(snapshot(job), start_records=short_of(scarce, ago=ago))
+    decided = planned(
+        world,
+        PoolPolicy(name="main", capacity={capacity: 4}, plan_counts={PLAN: PlanCount(usable=4, kept=4)}),
+    )
+    assert bool(of_kind(Grow, decided)) is grows
+    assert ("as AWS had no" in decided.widths["elastic"]) is not grows
+
+
+@pytest.mark.parametrize(("bad", "grows"), [(1, True), (30, False)])
+def test_the_chance_that_a_restart_gets_no_instances_is_in_the_price_of_a_growth(
+    bad: int, *, grows: bool
+) -> None:
+    job = elastic_running(n=2, **shortly(hours(4)))
+    world = replace(snapshot(job), start_records=short_of(Capacity(A), ago=hours(25), bad=bad))
+    assert bool(of_kind(Grow, planned(world))) is grows
 
 
 def test_a_pass_grows_one_job_at_most() -> None:

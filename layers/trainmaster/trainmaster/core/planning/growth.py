@@ -2,7 +2,9 @@
 
 At most one in each plan, the first in order for which it is worth it. A growth gives all instances of the job
 back to AWS for minutes, so what it saves has to be ``elastic.min_gain`` beyond its own price, and a job that
-changed its width within ``elastic.snooze`` is left alone.
+changed its width within ``elastic.snooze`` is left alone. The chance that AWS does not give them again is in
+the price, and nothing grows on a type for a day after a start ended for want of capacity. Instances of
+training plans are not AWS's to give to others: there is no such risk.
 """
 
 from collections.abc import Iterator
@@ -16,10 +18,12 @@ from trainmaster.core.jobs.run_time import END_SLACK
 from trainmaster.core.planning.actions import Grow
 from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
+from trainmaster.core.planning.preemption_cost import PLACE_LOST
 from trainmaster.core.planning.queue_front import QueueFront
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot
-from trainmaster.core.planning.width_worth import WidthWorth, width_worth
+from trainmaster.core.planning.start_records import RECENT
+from trainmaster.core.planning.width_worth import NO_RISK, StartRisk, WidthWorth, width_worth
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.policy.kinds import duration_text
 
@@ -62,7 +66,7 @@ def _words(job: RunningJob, walk: Walked) -> str:
     if not wider:
         return f"{width} of {job.widths.largest} instances"
     best = _best(job, walk)
-    worth = best or width_worth(job, wider[0], now=walk.now)
+    worth = best or width_worth(job, wider[0], now=walk.now, risk=_risk(capacity, walk))
     bar = _bar(job, walk)
     if bar is None and best is None:
         bar = f"needs {wider[0] - width} more {capacity} that are free and stay so"
@@ -88,17 +92,35 @@ def _bar(job: RunningJob, walk: Walked) -> str | None:
         return f"not before {until:%H:%M} UTC, as its width changed at {job.resized_at:%H:%M} UTC"
     if not job.vector.keys().isdisjoint(walk.front.wanted):
         return "not while other jobs wait for its instance type"
-    return None
+    return _scarce(job, walk)
+
+
+def _scarce(job: RunningJob, walk: Walked) -> str | None:
+    """Say until when a start that AWS had no instances for keeps the job from a growth; None: none does."""
+    (capacity,) = job.vector
+    records = walk.snapshot.start_records
+    at = None if capacity.is_plan else records.last_no_capacity_end(capacity, now=walk.now)
+    if at is None:
+        return None
+    return f"not before {at + RECENT:%d %b %H:%M} UTC, as AWS had no {capacity} at {at:%H:%M} UTC"
+
+
+def _risk(capacity: Capacity, walk: Walked) -> StartRisk:
+    """Return the risk of a restart: its failed starts until one trains take ``PLACE_LOST`` each."""
+    chance = walk.snapshot.start_records.no_capacity_chance(capacity, now=walk.now)
+    if capacity.is_plan or not chance:
+        return NO_RISK
+    return StartRisk(chance=chance, wait=PLACE_LOST / (1 - chance))
 
 
 def _worths(job: RunningJob, walk: Walked) -> Iterator[WidthWorth]:
     """Yield what each wider width is worth that there is room for until the job would end."""
     assert job.widths is not None, job
     ((capacity, width),) = job.vector.items()
-    room = _room(job, capacity, walk)
+    room, risk = _room(job, capacity, walk), _risk(capacity, walk)
     for count in job.widths.counts:
         if width < count <= width + room:
-            worth = width_worth(job, count, now=walk.now)
+            worth = width_worth(job, count, now=walk.now, risk=risk)
             in_use = {capacity: walk.capacity.used.get(capacity, 0) + count - width}
             until = walk.now + max(worth.ends_in, timedelta()) + END_SLACK
             if not walk.ahead.takes_back(job.team, in_use, until=until):
