@@ -14,7 +14,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-pipeline demo-plan demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-third test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-elastic demo-governance demo-pipeline demo-plan demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-third test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ demo-dashboard: setup $(AXE) ## a night of two teams on every page of the dashbo
 
 demo-doors: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready $(JAVASCRIPT) ## six clients, from boto3 to Airflow, each preempted once; two minutes
 	$(BIN)/python -m demos.doors
+
+demo-elastic: setup ## one training on 2, 4, 1 and 4 instances in turn, with the losses of an undisturbed run; three minutes
+	$(BIN)/python -m demos.elastic
 
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
 	$(BIN)/python -m demos.governance

@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from training.metrics import Event, Validation
 from training.models import float8
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
-from training.models.precision import PrecisionChoice, noted, settled
+from training.models.precision import noted, settled
 from training.models.transformer import Backbone
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
@@ -36,7 +36,7 @@ from training.parallel.tensor_parallel import tokens_note
 from training.preemptible.agreement import Agreement
 from training.preemptible.checkpoint import Checkpointer, CheckpointStore, JobState, Retention, open_store
 from training.preemptible.preempt import EXIT_PREEMPTED, StopRequest
-from training.ranks.meshes import with_shares
+from training.ranks.division import divided
 from training.ranks.world import World, joined_world, tell, together
 
 
@@ -49,16 +49,16 @@ def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
 
 def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
     """Train on the ranks that have joined."""
-    world = _with_even_shares(world, config)
+    division = divided(config, world, env)
+    config, world = replace(config, gradient_accumulation_steps=division.parts), division.world
     agreement = Agreement(stop)
     if _was_stopped(agreement, world):
         return EXIT_PREEMPTED
-    together(partial(_make_directories, config))
-    store = open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir)
+    store = _opened_store(config, env)
     config, choice = settled(config, world, store)
     data, data_seconds = _opened_data(config, env)
     model = empty_model(config, world)
-    _tell_what_runs(config, world, model, choice)
+    _tell_what_runs(config, world, model, (*choice.lines(), *division.notes))
     optimizer = make_optimizer(trained_part(model), config)
     guard = guard_of(config, data.identity) | guard_of_base(config, env, model)
     checkpointer = _checkpointer(config, store, model, optimizer, guard)
@@ -66,11 +66,11 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         _tell_where_it_resumes(world, resumed.step, {**resumed.seconds, "data": data_seconds})
     else:
         _begin_weights(model, config, env)
-    meter = Meter(resumed.carried if resumed else None)
+    meter = Meter(resumed.carried if resumed else None, width=world.hosts)
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
     source = data.batches(world)
     hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
-    trace = Trace(config, world=world, env=env, hunt=hunt)
+    trace = Trace(config, world=world, env=env, hunt=hunt, numbers=source.numbers)
     with prefetched(source, depth=config.prefetch_batches, steps=steps, pin=world.device) as batches:
         trainer = Trainer(
             config,
@@ -88,6 +88,12 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
+
+
+def _opened_store(config: CheckpointOptions, env: Mapping[str, str]) -> CheckpointStore:
+    """Make the directories of results, on all ranks or on none, and open the place of checkpoints."""
+    together(partial(_make_directories, config))
+    return open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir)
 
 
 def _opened_data(config: SampleOptions, env: Mapping[str, str]) -> tuple[TextData | ImageData, float]:
@@ -129,8 +135,9 @@ def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
         checkpointer.end(JobState.FAILED, step=trainer.reached, reason=str(error))
         raise
     checkpointer.end(JobState.COMPLETED, step=trainer.reached)
-    tell(trainer.world, Event.DONE, step=trainer.reached, loss=trainer.reported_loss)
-    if trainer.world.is_first:
+    world, loss = trainer.world, trainer.reported_loss
+    tell(world, Event.DONE, step=trainer.reached, loss=loss, width=world.hosts)
+    if world.is_first:
         print(f"completed step={trainer.reached}", flush=True)
     return 0
 
@@ -218,6 +225,7 @@ def _complete(trainer: Trainer) -> None:
             "steps": config.steps,
             "loss": trainer.reported_loss,
         }
+        results["widths"] = [asdict(width) for width in trainer.meter.by_width()]
         if trainer.validation is not None:
             results |= {"val_loss": trainer.validation.loss, "val_perplexity": trainer.validation.perplexity}
         if trainer.validation is not None and trainer.validation.accuracy is not None:
@@ -237,30 +245,13 @@ def _make_directories(config: CheckpointOptions) -> None:
             raise ConfigError([f"{option} {directory} cannot be made: {error.strerror}"]) from error
 
 
-def _with_even_shares(world: World, config: TrainConfig) -> World:
-    world = with_shares(world, config)
-    parts = world.data_ranks * config.gradient_accumulation_steps
-    if config.batch_size % parts:
-        each = f"{_shares(world)} x {config.gradient_accumulation_steps} gradient_accumulation_steps"
-        below = config.batch_size // parts * parts
-        near = " or ".join(str(size) for size in (below, below + parts) if size)
-        raise ConfigError([f"batch_size {config.batch_size} does not divide by {each}; take {near}"])
-    return world
-
-
-def _shares(world: World) -> str:
-    """Name the ranks, or groups of ranks, that share a batch's sequences."""
-    if world.ranks_per_share == 1:
-        return f"{world.size} ranks"
-    return f"{world.data_ranks} groups of {world.ranks_per_share} ranks"
-
-
-def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: PrecisionChoice) -> None:
+def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, notes: Sequence[str]) -> None:
+    """Print what is trained, and how; ``notes`` are lines about choices that the program made itself."""
     if not world.is_first:
         return
     options = {**config.options, "shape": asdict(config.shape)}
     print("config " + json.dumps(options, default=str), flush=True)
-    for line in choice.lines():
+    for line in notes:
         print(line, flush=True)
     for line in config.translations:
         print(f"fsdp1: {line}", flush=True)
@@ -269,6 +260,7 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: 
     tell(
         world,
         Event.WORLD,
+        width=world.hosts,
         ranks=world.size,
         ranks_per_host=world.ranks_per_host,
         device=world.device.type,

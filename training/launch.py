@@ -290,7 +290,25 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     variables |= {"SM_MASTER_ADDR": variables["MASTER_ADDR"], "SM_MASTER_PORT": variables["MASTER_PORT"]}
     grouped = [host for group in resources.get("instance_groups") or () for host in group["hosts"]]
     resources = {"hosts": grouped or hosts, **resources, "current_host": here}
-    return variables | toolkit({**env, "SM_INPUT_CONFIG_DIR": str(config)}, base, resources) | dict(env)
+    widths = width_variables(env, len(hosts) if here in hosts else 0)
+    facts = toolkit({**env, "SM_INPUT_CONFIG_DIR": str(config)}, base, resources)
+    return variables | facts | dict(env) | widths
+
+
+def width_variables(env: Mapping[str, str], hosts: int) -> dict[str, str]:
+    """Make the variables of an elastic job: the hosts that train in this attempt, and the most it may have.
+
+    The control plane writes the job's tag into TRAINMASTER_WIDTHS: ``2-8``, ``2-8:2`` or ``2 4 8``. Whatever
+    else it holds ends no job: only its numbers before a colon count. Empty if no ``hosts`` train.
+    """
+    if not hosts:
+        return {}
+    counts = re.findall(r"[0-9]{1,9}", env.get("TRAINMASTER_WIDTHS", "").partition(":")[0])
+    largest = max([hosts, *map(int, counts)])
+    return {
+        "TRAINMASTER_WIDTH": str(hosts),
+        "TRAINMASTER_LARGEST_WIDTH": env.get("TRAINMASTER_LARGEST_WIDTH") or str(largest),
+    }
 
 
 def toolkit(env: Mapping[str, str], base: str, resources: Mapping[str, Any]) -> dict[str, str]:

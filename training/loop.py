@@ -137,7 +137,7 @@ class Trainer:
 
     def _begin(self, step: int) -> float:
         """Make a step ready; return the earliest time at which it may end, on the monotonic clock."""
-        ends_at = time.monotonic() + self.config.min_step_seconds
+        ends_at = time.monotonic() + self.config.shortest_step(self.world.data_ranks)
         self.trace.begin(step)
         # Whatever draws random numbers draws the same after a resume.
         self.world.accelerator.seed(seed_of(self.config.seed, "step", step, self.world.data_rank))

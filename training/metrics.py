@@ -57,6 +57,10 @@ class StepMetrics:
     """How long the newest save held the steps up; 0 if there is none yet."""
     goodput: float
     """Share of the time since the job's first start that was spent in steps that lasted."""
+    width: int
+    """Instances that train in this attempt; an elastic job has several widths over its attempts."""
+    steps: int
+    """Steps of the whole job, so that `step` of `steps` is its progress."""
 
     def line(self) -> str:
         return _METRIC + " ".join(
@@ -90,6 +94,8 @@ _FORMATS = MappingProxyType(
         "ckpt_step": "d",
         "ckpt_stall_ms": ".1f",
         "goodput": ".4f",
+        "width": "d",
+        "steps": "d",
     }
 )
 
@@ -138,6 +144,7 @@ METRIC_DEFINITIONS: list[dict[str, str]] = [
     # The leading space keeps e.g. val_loss= from matching; other lines have a step= too.
     {"Name": f"train:{name}", "Regex": rf"{'metric' if name == 'step' else ''} {name}=([0-9.eE+-]+)"}
     for name in _FORMATS
+    if name != "steps"  # never changes, and each metric of CloudWatch costs money
 ] + [
     {"Name": f"validation:{name}", "Regex": rf"eval step=.* val_{name}=([0-9.eE+-]+)"}
     for name in ("loss", "perplexity", "accuracy")
@@ -183,21 +190,28 @@ def event_in(line: str) -> dict[str, object] | None:
     return event
 
 
-class MetricsFile:
-    """The metrics file. It is appended to, so a later attempt continues where the one before stopped.
+class LinesFile:
+    """A file of lines, which is appended to, so a later attempt continues where the one before stopped.
 
-    Each line is one write, so a kill leaves whole lines.
+    Each line is one write, so a kill leaves whole lines, and ranks of a host may share a file.
+
+    Args:
+        path: Where it is; its folder is made.
+        option: Name of the option that asks for it, for messages.
+
+    Raises:
+        ConfigError: It cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, option: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
-            raise ConfigError([f"metrics_file {path} cannot be written: {error.strerror}"]) from error
+            raise ConfigError([f"{option} {path} cannot be written: {error.strerror}"]) from error
 
-    def add(self, metrics: StepMetrics) -> None:
-        os.write(self._file, (metrics.as_json() + "\n").encode())
+    def add(self, line: str) -> None:
+        os.write(self._file, (line + "\n").encode())
 
     def close(self) -> None:
         os.close(self._file)

@@ -14,7 +14,7 @@ from trainmaster_client.gateway.gateway_files import new_ui_url
 
 from demos.stage.processes import running_server
 
-PAGES = ("now", "timeline", "jobs", "money", "policy", "events")
+PAGES = ("now", "timeline", "jobs", "arrays", "money", "policy", "what-if", "events")
 PATIENCE_MS = 20_000
 """Milliseconds a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
 _REFUSED = "Failed to load resource"
@@ -74,7 +74,8 @@ class Tab:
     def go(self, path: str) -> None:
         """Go to another page by its hash, e.g. ``jobs/llama-7b``."""
         self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{path}")
-        name = "job" if path.startswith("jobs/") else path.partition("?")[0]
+        page, _, item = path.partition("?")[0].partition("/")
+        name = page.removesuffix("s") if item else page
         self.page.wait_for_selector(f"main[data-page='{name}']:not([data-state='loading'])")
 
     @property

@@ -18,14 +18,14 @@ WINDOW_HOURS, FEE = 4, 800
 CLOSES = START + timedelta(hours=WINDOW_HOURS, minutes=-30)
 """When SageMaker begins to end the plan's instances."""
 SAVES = """
-import os, pathlib, signal, sys, time
+import os, pathlib, signal, sys
 file = pathlib.Path(os.environ["SM_CHECKPOINT_DIR"], "step")
 step = int(file.read_text()) if file.exists() else 0
 print(f"begins at {step}", flush=True)
-asked = []
-signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
-while not asked and not pathlib.Path(sys.argv[1]).exists():
-    time.sleep(0.02)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+asked = None
+while asked is None and not pathlib.Path(sys.argv[1]).exists():
+    asked = signal.sigtimedwait({signal.SIGTERM}, 0.02)
     step += 1
 file.write_text(str(step))
 print(f"leaves at {step}", flush=True)

@@ -93,9 +93,19 @@ def request_of(name: str, dice: random.Random, document: dict[str, Any]) -> dict
             "VolumeSizeInGB": 1,
             "InstancePreferences": [{"InstanceType": one, "InstanceCount": 1} for one in (A, B)],
         }
+    elif dice.random() < 0.2:
+        whole |= elastic(resources, tags, dice)
     if dice.random() < 0.7:
         whole["CheckpointConfig"] = {"S3Uri": f"s3://bucket/checkpoints/{name}"}
     return whole
+
+
+def elastic(resources: dict[str, Any], tags: list[dict[str, str]], dice: random.Random) -> dict[str, Any]:
+    """The parts of a request that let the job run with fewer instances than its most."""
+    widths = dice.choice(["1-2", "1-3", "1 3", "2-3"])
+    count = int(widths[-1])
+    named = [*tags, {"Key": "trainmaster:elastic", "Value": widths}]
+    return {"ResourceConfig": {**resources, "InstanceCount": count}, "Tags": named}
 
 
 CONDITIONS = ("", "afterok:", "afterany:", "afternotok:")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.run_time import LEAST_RUNTIME
 from trainmaster.core.jobs.states import TRANSITIONS
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.capacity import pool_vector
@@ -32,6 +33,8 @@ class Watch:
     """Jobs whose users were told that they stop."""
     edges: Counter[tuple[JobState, JobState]] = field(default_factory=Counter)
     starts: Counter[str] = field(default_factory=Counter)
+    widths: Counter[int] = field(default_factory=Counter)
+    """Starts of elastic jobs by their width."""
     preemptions: int = 0
     reuses: int = 0
     retries: int = 0
@@ -67,8 +70,20 @@ class Watch:
         for one in job.vector if job.spec.pool != UNMANAGED else ():
             taken = rows.used[one] + rows.warm[one]
             assert taken <= capacity.get(one, 0), f"{taken} {one} of {capacity.get(one, 0)}"
+        self._judge_width(job)
         self.starts[job.name] += 1
         self.reuses += int(condition.reuses is not None)
+
+    def _judge_width(self, job: Job) -> None:
+        """I20: an elastic job starts with one of its widths, for as many instance-seconds as are left."""
+        live, widths = job.live_attempt, job.spec.widths
+        if widths is None:
+            return
+        width = live.shape.instances
+        assert width in widths.counts, f"{job.name} starts with {width} instances of {widths.counts}"
+        left = max(job.spec.max_runtime - job.checkpointed, LEAST_RUNTIME) * widths.largest
+        assert live.max_runtime * width <= left, f"{job.name} gets {live.max_runtime} at {width}"
+        self.widths[width] += 1
 
     def _judge_conditions(self, job: Job) -> None:
         """I17: no dependent starts before every condition holds at a final end."""

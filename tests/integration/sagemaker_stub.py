@@ -79,6 +79,8 @@ class SageMakerStub:
     """Answers of DescribeTrainingPlan, by the plan's name."""
     limits: dict[str, int] = field(default_factory=dict)
     """The account's quota by instance type, warm pools counted; none where it is not named."""
+    longest_run: int | None = None
+    """The account's quota of MaxRuntimeInSeconds; None: any."""
     keeps_released: bool = False
     """A warm pool that is given up stays for a while, as in the real service."""
     keeps_warm: bool = True
@@ -112,6 +114,9 @@ class SageMakerStub:
             wanted = 0 if taken else job.instances().get(instance_type, 0)
             if wanted and self.taken_up().get(instance_type, 0) + wanted > limit:
                 return refusal("ResourceLimitExceeded", f"The account-level service limit is {limit}")
+        if self.longest_run and body["StoppingCondition"]["MaxRuntimeInSeconds"] > self.longest_run:
+            limit = f"'Longest run time for a training job' is {self.longest_run} Seconds"
+            return refusal("ResourceLimitExceeded", f"The account-level service limit {limit}")
         if taken:
             taken.warm_status, taken.warm_until = "InUse", self.clock()
         self.jobs[name] = job

@@ -29,6 +29,7 @@ NEW_NAMES = {
     *("refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"),
     *("warm_start", "history_since", "changed_at", "past#", "statuses"),
     *("stopped_for", "made_room_for", "futile", "startups", "no_capacity", "served#"),
+    *("trained#", "unserved#", "short_at#"),
     *("unseen", "metrics_sought_at", "stops", "warm_saved", "warm_saved_cents", "cold_startup", "because"),
 }
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""

@@ -199,7 +199,7 @@ READ_BEFORE_PRICES = ROWS_THAT_THE_RELEASE_BEFORE_READS | {"C", "D", "DL", "DW",
 NEW_PARTITIONS = {"F", "K", "WH"}
 """Folders that jobs named, what was learned of how long jobs train, how soon they follow each other."""
 NEW_ATTRIBUTES = {
-    *(("T", "past"), ("J", "statuses"), ("P", "served"), ("U", "unseen")),
+    *(("T", "past"), ("J", "statuses"), ("P", "served"), ("P", "trained"), ("U", "unseen")),
     *((row, "metrics_sought_at") for row in ("J", "R")),
     *(("J", name) for name in ("stopped_for", "made_room_for", "futile", "startups", "no_capacity")),
     *((row, name) for row in ("B", "O", "OT", "Q", "R") for name in ("likely", "futile")),

@@ -62,7 +62,8 @@ class MemoryPolicyStore:
         replaces: StoredPolicy,
         history: PolicyPut | None = None,
     ) -> StoredPolicy:
-        written = self._write(replaces.followed_by(document, text), pools, replaces)
+        at, by = (None, "") if history is None else (history.at, history.by)
+        written = self._write(replaces.followed_by(document, text, at=at, by=by), pools, replaces)
         if history is not None:
             changed = {capacity_change_key(change): change for change in history.changes}
             self._tables.history |= changed

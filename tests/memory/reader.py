@@ -135,6 +135,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
             launchers=policy.launchers if rows.role_starts else {},
             last_end=dict(rows.last_end),
             served=dict(rows.served),
+            start_records=rows.start_records,
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             prices=policy.price_table,
             order_key=rows.order_key,
@@ -185,7 +186,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
 
     def _waits(self, name: str) -> bool:
         job = self._tables.jobs.get(name)
-        return job is not None and job.is_waiting
+        return job is not None and job.awaits_reservation
 
     def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
         month = month_of(now)

@@ -13,6 +13,7 @@ from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
 from trainmaster.core.monitoring.metrics import Sample
@@ -369,6 +370,7 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
             if job.is_live:
                 _add(pool.used, job.vector, sign)
         _teach_warm(pool, warm_lesson(change, at=at))
+        pool.start_records = pool.start_records.after(start_lesson(change, at=at))
         if change.leaves_warm is not None:
             _add(pool.warm, change.leaves_warm.vector, +1)
             pool.warm_pools[change.leaves_warm.training_job_name] = change.leaves_warm
@@ -418,6 +420,8 @@ def _put_role(change: RoleChange | None, pool: PoolRows) -> None:
 
 
 def _check_holds(condition: WriteCondition, pool: PoolRows) -> None:
+    for kept in condition.keeps:
+        _require(kept.preemptor not in pool.holds, "it has a hold already")
     if condition.places_hold is not None:
         stands_there = pool.holds.get(condition.places_hold.preemptor)
         _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
@@ -428,6 +432,7 @@ def _check_holds(condition: WriteCondition, pool: PoolRows) -> None:
 
 def _apply_guard(condition: WriteCondition, pool: PoolRows) -> None:
     _put_role(condition.probes, pool)
+    pool.holds |= {kept.preemptor: kept for kept in condition.keeps}
     if condition.places_hold is not None:
         pool.holds[condition.places_hold.preemptor] = condition.places_hold
     if condition.drops_hold is not None:

@@ -22,6 +22,7 @@ from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
+from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy.plan_windows import PlanSeen
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
@@ -50,6 +51,7 @@ class PoolRows:
     role_starts: dict[str, RoleStarts] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
+    start_records: StartRecords = field(default_factory=StartRecords)
     past_use: dict[str, UseSums] = field(default_factory=dict)
     """By team."""
     run_times: dict[tuple[str, str], RunTimes] = field(default_factory=dict)

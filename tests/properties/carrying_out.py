@@ -17,6 +17,7 @@ from trainmaster.core.planning.changes import (
     ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
+    GrowthAsked,
     HoldEnded,
     HoldLimited,
     HoldPlaced,
@@ -26,6 +27,7 @@ from trainmaster.core.planning.changes import (
     JobStarts,
     LimitForgotten,
     PoolChange,
+    RoomKept,
     StopSent,
     TasksDropped,
     TasksExpanded,
@@ -95,7 +97,10 @@ def changed(snapshot: Snapshot, change: PoolChange, *, now: datetime) -> Snapsho
             return _started(start, snapshot, now=now)
         case VictimAsked(victim=victim, preemption=preemption):
             asked = replace(victim, state=JobState.PREEMPTING, preempted_for=preemption.job.name)
+            asked = replace(asked, resized_at=now) if change.keeps else asked
             return _with_running(snapshot, asked)
+        case GrowthAsked(job=job):
+            return _with_running(snapshot, replace(job, state=JobState.PREEMPTING, resized_at=now))
         case JobDrained(job=job):
             return _with_running(snapshot, replace(job, state=JobState.PREEMPTING, stop_sent=True))
         case StopSent(job=job):
@@ -136,14 +141,21 @@ def _array_changed(snapshot: Snapshot, change: ArrayChange) -> Snapshot:
 
 
 def _kept_up(
-    change: HoldPlaced | HoldLimited | HoldUsed | HoldEnded | WarmPoolReused | WarmPoolChange | ArrayChange,
+    change: HoldPlaced
+    | RoomKept
+    | HoldLimited
+    | HoldUsed
+    | HoldEnded
+    | WarmPoolReused
+    | WarmPoolChange
+    | ArrayChange,
     pool: Snapshot,
 ) -> Snapshot:
     """Holds, warm pools and arrays."""
     if isinstance(change, ArrayChange):
         return _array_changed(pool, change)
     match change:
-        case HoldPlaced(hold=hold):
+        case HoldPlaced(hold=hold) | RoomKept(hold=hold):
             return replace(pool, holds=(*_others(pool, hold.preemptor), hold))
         case HoldLimited(hold=hold, until=until):
             return replace(pool, holds=(*_others(pool, hold.preemptor), replace(hold, until=until)))

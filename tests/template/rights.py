@@ -40,6 +40,10 @@ TABLE = _may(
 RING = _may("sqs:SendMessage", "${DoorbellQueue.Arn}")
 READ_JOBS = _may("sagemaker:DescribeTrainingJob sagemaker:ListTags", TRAINING_JOBS)
 READ_ALARMS = _may("cloudwatch:DescribeAlarms", "*")
+READ_LOGS = _may(
+    "logs:DescribeLogStreams logs:GetLogEvents",
+    "arn:aws:logs:eu-west-1:111122223333:log-group:/aws/sagemaker/TrainingJobs:*",
+)
 KEY = _key("dynamodb", "sqs")
 
 RIGHTS: dict[str, frozenset[Grant]] = {
@@ -51,10 +55,7 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     "OnTrainingJobEventFunctionRole": TABLE
     | RING
     | READ_JOBS
-    | _may(
-        "logs:DescribeLogStreams logs:GetLogEvents",
-        "arn:aws:logs:eu-west-1:111122223333:log-group:/aws/sagemaker/TrainingJobs:*",
-    )
+    | READ_LOGS
     | _may("sqs:SendMessage", "${OnTrainingJobEventDeadLetterQueue.Arn}")
     | KEY
     | _log("OnTrainingJobEventFunction"),
@@ -72,6 +73,7 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | _may("sagemaker:DescribeTrainingPlan", TRAINING_PLANS)
     | READ_ALARMS
     | _may("cloudwatch:GetMetricData", "*")
+    | READ_LOGS
     | _may("s3:ListBucket", "arn:aws:s3:::one", "arn:aws:s3:::two")
     | _may("s3:GetObject", "arn:aws:s3:::one/*", "arn:aws:s3:::two/*")
     | _may(

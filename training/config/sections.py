@@ -114,6 +114,9 @@ class RunOptions:
     stop_seconds: float = option(110.0, "from SIGTERM to the exit; SageMaker kills after 120", at_least=1)
     join_seconds: float = option(600.0, "how long hosts wait for each other at the start", at_least=1)
     min_step_seconds: float = option(0.0, "pace a demonstration: no step is shorter", at_least=0)
+    min_sample_seconds: float = option(
+        0.0, "pace a demonstration: no rank takes less for each sample of its share", at_least=0
+    )
     hold_file: str = option(
         "", "hold a demonstration: no step after the number in this file begins before it says more"
     )
@@ -223,6 +226,9 @@ class MonitoringOptions(RunOptions):
 
     log_every: int = option(1, "steps between metric lines", at_least=1)
     metrics_file: str = option("", "also write the metric lines here, unrounded, as JSON lines")
+    samples_file: str = option(
+        "", "write the numbers of each step's samples here, a JSON line for each rank that has some"
+    )
     debug: DebugLevel = option(DebugLevel.OFF, "what torch.distributed tells: off, info, detail")
     profile_step: int = option(0, "write a trace of this step to the output; 0: none", at_least=0)
     profile_steps: int = option(1, "steps of a trace, from profile_step or SIGUSR2 on", at_least=1)
@@ -249,6 +255,10 @@ class SampleOptions(DataOptions, RunOptions, ModelOptions):
         """Number of predictions of a step, over all ranks, before any is left out: the loss is their mean."""
         return self.batch_size * self.shape.targets
 
+    def shortest_step(self, shares: int) -> float:
+        """Return the seconds that a demonstration's pace makes a step take that so many ranks share."""
+        return max(self.min_step_seconds, self.min_sample_seconds * self.batch_size / shares)
+
     @property
     def tokens_per_step(self) -> int:
         """Number of tokens of a step, over all ranks."""
@@ -258,6 +268,11 @@ class SampleOptions(DataOptions, RunOptions, ModelOptions):
 @dataclass(frozen=True, kw_only=True)
 class DivisionOptions(ParallelOptions, ModelOptions):
     """A model and its division among ranks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions(DivisionOptions, SampleOptions):
+    """A batch of samples, and the ranks that share it with the model."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,18 +2,12 @@
 
 from dataclasses import dataclass, field, fields
 
-from training.config.sections import (
-    CheckpointOptions,
-    DivisionOptions,
-    MonitoringOptions,
-    SampleOptions,
-    StepOptions,
-)
+from training.config.sections import BatchOptions, CheckpointOptions, MonitoringOptions, StepOptions
 
 
 # Fields of the last base come first, in `--help` as well: model, run, data, optimizer, and so on.
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig(MonitoringOptions, CheckpointOptions, StepOptions, DivisionOptions, SampleOptions):
+class TrainConfig(MonitoringOptions, CheckpointOptions, StepOptions, BatchOptions):
     """All sections of options at once, for the modules that put the parts of a job together."""
 
     translations: tuple[str, ...] = field(default=())

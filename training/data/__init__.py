@@ -23,13 +23,13 @@ def seed_of(*parts: str | int) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=_BYTES).digest(), "big") & _MAXIMUM
 
 
-def signed(word: int) -> int:
+def signed_word(word: int) -> int:
     """Return the same 64 bits as a signed number, as tensors have them."""
     return (word + 2**63 & _WORD) - 2**63
 
 
 _CONSTANTS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-STEP, _FIRST, _SECOND = (signed(constant) for constant in _CONSTANTS)
+STEP, _FIRST, _SECOND = (signed_word(constant) for constant in _CONSTANTS)
 """Constants of SplitMix64, whose numbers are ``splitmix`` of a key and multiples of the step."""
 
 

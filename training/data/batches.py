@@ -22,7 +22,7 @@ from typing import Protocol, TypeAlias
 import torch
 from torch import Tensor
 
-from training.data import STEP, Number, seed_of, signed, splitmix
+from training.data import STEP, Number, seed_of, signed_word, splitmix
 from training.data.corpus import Corpus
 
 Batch: TypeAlias = tuple[Tensor, ...]
@@ -190,7 +190,7 @@ def _network(value: Number, half: int, key: int) -> Number:
 
 @lru_cache(maxsize=64)
 def _turns(key: int) -> tuple[int, ...]:
-    return tuple(signed(key + (turn << 48)) for turn in range(_ROUNDS))
+    return tuple(signed_word(key + (turn << 48)) for turn in range(_ROUNDS))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from training.data import STEP, seed_of, signed, splitmix
+from training.data import STEP, seed_of, signed_word, splitmix
 
 SPREAD = 0.02
 _RESIDUAL_WRITERS = ("attention.output.weight", "feed_forward.output.weight")
@@ -79,7 +79,7 @@ def numbers(places: range, *, key: int, device: torch.device) -> Tensor:
 
 
 def _normal(places: Tensor, key: int) -> Tensor:
-    mixed = splitmix(places * STEP + signed(key))
+    mixed = splitmix(places * STEP + signed_word(key))
     # Both halves of the 64 bits as numbers of (0, 1); the first must not be 0, whose logarithm there is not.
     radius = (mixed >> 32).add_(_HALF // 2).float().add_(0.5).div_(_HALF)
     angle = (mixed & (_HALF - 1)).float().mul_(2 * math.pi / _HALF)

@@ -5,8 +5,9 @@ steps that are trained again count once.
 """
 
 import math
+import re
 import time
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
@@ -15,6 +16,8 @@ _RECENT = 5
 """How many of the last steps predict the next one: a step that compiles, or waits for a slow host, is soon
 forgotten."""
 _STARTED, _PRODUCTIVE = "goodput_started_at", "goodput_productive_seconds"
+_AT_WIDTH = re.compile(r"width_([1-9][0-9]*)_(steps|seconds)")
+"""Names under which a checkpoint carries what the job trained at each width."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,32 @@ class Lap:
     data_seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WidthTime:
+    """Steps that a job trained with a number of instances, and the seconds that they took."""
+
+    width: int
+    """Instances of the attempts that trained them."""
+    steps: int = 0
+    seconds: float = 0.0
+
+    def carried(self) -> dict[str, float]:
+        """Return what the next checkpoint must carry."""
+        return {f"width_{self.width}_steps": self.steps, f"width_{self.width}_seconds": self.seconds}
+
+
+def _widths_of(carried: Mapping[str, float]) -> dict[int, WidthTime]:
+    """Read the steps and seconds by width from what a checkpoint carried."""
+    times: dict[int, WidthTime] = {}
+    for name, value in carried.items():
+        if match := _AT_WIDTH.fullmatch(name):
+            width = int(match[1])
+            before = times.get(width, WidthTime(width=width))
+            is_steps = match[2] == "steps"
+            times[width] = replace(before, steps=int(value)) if is_steps else replace(before, seconds=value)
+    return times
+
+
 class Meter:
     """Measures the steps of an attempt. Make it before the first of them.
 
@@ -79,17 +108,20 @@ class Meter:
 
     Args:
         carried: Values that the loaded checkpoint carried; None if there was none.
+        width: Instances that train in this attempt.
     """
 
     def __init__(
         self,
         carried: Mapping[str, float] | None,
         *,
+        width: int = 1,
         clock: Callable[[], float] = time.perf_counter,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock, self._wall_clock = clock, wall_clock
         self._goodput = Goodput.resumed(carried, now=wall_clock())
+        self._width, self._at_widths = width, _widths_of(carried or {})
         self._marked_at = clock()
         self._held = self._seconds = self._data_seconds = 0.0
         self._steps = 0
@@ -114,7 +146,9 @@ class Meter:
         self._steps += 1
         self._seconds += seconds
         self._recent.append(seconds)
+        productive = self._goodput.productive
         self._goodput = self._goodput.after_step(seconds)
+        self._count_at_width(self._goodput.productive - productive, steps=1)
 
     @property
     def longest_step(self) -> float:
@@ -125,12 +159,23 @@ class Meter:
         """Return the means of the steps since the last call; call it when the device has done them."""
         waited = self._since_mark()
         self._goodput = self._goodput.longer(waited)
+        self._count_at_width(waited, steps=0)
         steps = max(1, self._steps)
         if self._recent:
             self._recent[-1] += waited
         lap = Lap(step_seconds=(self._seconds + waited) / steps, data_seconds=self._data_seconds / steps)
         self._steps, self._seconds, self._data_seconds = 0, 0.0, 0.0
         return lap
+
+    def _count_at_width(self, seconds: float, *, steps: int) -> None:
+        before = self._at_widths.get(self._width, WidthTime(width=self._width))
+        self._at_widths[self._width] = replace(
+            before, steps=before.steps + steps, seconds=before.seconds + seconds
+        )
+
+    def by_width(self) -> list[WidthTime]:
+        """Return what lasted of the job's steps and seconds, over all attempts, at each width, ascending."""
+        return [at_width for _, at_width in sorted(self._at_widths.items())]
 
     def _since_mark(self) -> float:
         now = self._clock()
@@ -143,4 +188,5 @@ class Meter:
 
     def carried(self) -> dict[str, float]:
         """Return what the checkpoint that is saved now must carry."""
-        return self._goodput.carried()
+        at_widths = (at_width.carried() for at_width in self._at_widths.values())
+        return dict(ChainMap(*at_widths, self._goodput.carried()))

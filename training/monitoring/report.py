@@ -1,9 +1,10 @@
 """Prints what an attempt reports, from the first rank alone, and traces some of its steps."""
 
+import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -14,7 +15,7 @@ from training.config.choices import ProfileRanks
 from training.config.environment import output_data_dir
 from training.config.sections import MonitoringOptions, SampleOptions
 from training.data.batches import Batch, BatchSource
-from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, peak_of
+from training.metrics import Event, LinesFile, StepMetrics, Validation, Yardstick, peak_of
 from training.models.transformer import flops_per_token
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
@@ -37,14 +38,16 @@ class Reporter:
         self._checkpointer = checkpointer
         self._yardstick = yardstick(config, world)
         self._file = (
-            MetricsFile(Path(config.metrics_file)) if config.metrics_file and world.is_first else None
+            LinesFile(Path(config.metrics_file), option="metrics_file")
+            if config.metrics_file and world.is_first
+            else None
         )
 
     def report(self, step: int, *, loss: float, grad_norm: float, lr: float) -> None:
         """Report when the device has done the step: the steps since the last call share its time."""
         metrics = self._metrics(step, loss, grad_norm, lr)
         if self._file is not None:
-            self._file.add(metrics)  # first: who kills the program for its line finds the record
+            self._file.add(metrics.as_json())  # first: who kills the program for its line finds the record
         if self._world.is_first:
             print(metrics.line(), flush=True)
 
@@ -72,6 +75,8 @@ class Reporter:
             ckpt_step=self._checkpointer.newest_step if self._checkpointer else 0,
             ckpt_stall_ms=1000 * self._meter.checkpoint_stall,
             goodput=self._meter.goodput(),
+            width=self._world.hosts,
+            steps=self._config.steps,
         )
 
 
@@ -168,13 +173,31 @@ class Trace:
     """Observes steps besides their metrics: traces of some, what this rank is doing, bad values."""
 
     def __init__(
-        self, config: MonitoringOptions, *, world: World, env: Mapping[str, str], hunt: Hunt | None = None
+        self,
+        config: MonitoringOptions,
+        *,
+        world: World,
+        env: Mapping[str, str],
+        hunt: Hunt | None = None,
+        numbers: Callable[[int], Sequence[int]] = lambda _step: (),
     ) -> None:
-        """Begin to observe; ``hunt`` looks for values that are not finite, None for no such search."""
+        """Begin to observe.
+
+        Args:
+            config: Options of the job.
+            world: The ranks.
+            env: The environment, which has the output directory.
+            hunt: Looks for values that are not finite; None for no such search.
+            numbers: Returns the numbers of the samples that a step has on this rank.
+        """
         self._world, self._hunt = world, hunt
         self._profiler = Profiler(config, world=world, directory=output_data_dir(env))
         self._profiler.listen()
         self._heart = Heartbeat(env, hang_seconds=config.hang_seconds)
+        self._numbers = numbers
+        # The ranks of a tensor group have the same samples: the first of them writes.
+        writes = config.samples_file and world.rank % world.ranks_per_share == 0
+        self._samples = LinesFile(Path(config.samples_file), option="samples_file") if writes else None
 
     def begin(self, step: int) -> None:
         self._heart.begins(step)
@@ -191,6 +214,9 @@ class Trace:
         self._world.accelerator.end_step()
         written = self._profiler.end(step)
         self._heart.ends()
+        if self._samples is not None:
+            samples = {"step": step, "rank": self._world.rank, "samples": list(self._numbers(step))}
+            self._samples.add(json.dumps(samples))
         if written is not None:
             tell(self._world, Event.PROFILE, step=step, **written)
 

@@ -50,6 +50,11 @@ class World:
         return self.rank == 0
 
     @property
+    def hosts(self) -> int:
+        """Return how many hosts train: the width of an elastic job."""
+        return self.size // self.ranks_per_host
+
+    @property
     def data_rank(self) -> int:
         """Return the number of this rank's share of a batch."""
         return self.rank // self.ranks_per_share

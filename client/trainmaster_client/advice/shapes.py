@@ -1,15 +1,16 @@
 """Finds the shapes to compare, written as in ``trainmaster:alternatives``: asked for, or proposed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.widths import BadWidthsError, Widths, read_widths
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.program_shapes import Strategy
 from trainmaster.core.memory.training_runs import Run
-from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
+from trainmaster.core.request.options import ALTERNATIVES, ELASTIC, READERS, Alternative, BadOptionError
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.manifests.network import efa_interfaces
@@ -74,7 +75,23 @@ def asked_for(request: Request) -> tuple[Candidate, ...]:
     if tag is not None:
         shapes = read_shapes(tag, where=f"the tag {ALTERNATIVES}")
         return tuple(Candidate(source=Source.TAG, shape=shape) for shape in shapes)
-    return (Candidate(source=Source.REQUEST, shape=_own_shape(request)),)
+    own = _own_shape(request)
+    if own is not None and (widths := _widths(request)) is not None:
+        counts = reversed(widths.counts)
+        return tuple(Candidate(source=Source.TAG, shape=replace(own, count=count)) for count in counts)
+    return (Candidate(source=Source.REQUEST, shape=own),)
+
+
+def _widths(request: Request) -> Widths | None:
+    """Return the widths of an elastic request. Raises InvalidArgumentError for a tag that names none."""
+    text = next((tag.get("Value") for tag in _tags(request) if tag.get("Key") == ELASTIC), None)
+    if text is None:
+        return None
+    try:
+        return read_widths(str(text))
+    except BadWidthsError as error:
+        message = f"the tag {ELASTIC}: {text!r} {error.message}:"
+        raise InvalidArgumentError(message, hint=f"{error.hint}.") from error
 
 
 def alternatives_tag(request: Request) -> str | None:
@@ -83,11 +100,14 @@ def alternatives_tag(request: Request) -> str | None:
 
 
 def with_shapes(request: Request, shapes: str | None) -> dict[str, Any]:
-    """Return the request with this tag in place of its own; None leaves it without either."""
+    """Return the request with this tag in place of its own; None leaves it without either.
+
+    An elastic request becomes one that runs in just these shapes.
+    """
     given = request.get("Tags") or []
     if not isinstance(given, list):  # the API says what is wrong with it
         return dict(request)
-    tags = [tag for tag in given if not _is_alternatives(tag)]
+    tags = [tag for tag in given if not _names_shapes(tag) or (shapes is None and _is_elastic(tag))]
     tags += [] if shapes is None else [{"Key": ALTERNATIVES, "Value": shapes}]
     rest = {key: value for key, value in request.items() if key != "Tags"}
     return {**rest, "Tags": tags} if tags else rest
@@ -120,8 +140,12 @@ def _tags(request: Request) -> Iterator[Mapping[str, Any]]:
     yield from (tag for tag in tags if isinstance(tag, Mapping)) if isinstance(tags, list) else ()
 
 
-def _is_alternatives(tag: object) -> bool:
-    return isinstance(tag, Mapping) and tag.get("Key") == ALTERNATIVES
+def _names_shapes(tag: object) -> bool:
+    return isinstance(tag, Mapping) and tag.get("Key") in {ALTERNATIVES, ELASTIC}
+
+
+def _is_elastic(tag: object) -> bool:
+    return isinstance(tag, Mapping) and tag.get("Key") == ELASTIC
 
 
 def proposals(like: Alternative, pools: Iterable[Mapping[str, Any]]) -> list[Alternative]:

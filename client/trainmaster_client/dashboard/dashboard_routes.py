@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from trainmaster_client.api import Document
+from trainmaster_client.dashboard.array_data import ArrayData
 from trainmaster_client.dashboard.gpu_metrics import gpu_use
 from trainmaster_client.dashboard.job_readers import JobReaders, selection_of
 from trainmaster_client.dashboard.policy_replays import PolicyReplays, unpacked
@@ -49,6 +50,7 @@ def dashboard_pages(parts: Parts) -> MorePages:
             files=web_files(),
             clients=clients,
             queue=QueueData(api),
+            arrays=ArrayData(api, lambda: clients.of("sagemaker")),
             readers=JobReaders(lambda: clients.of("logs")),
             replays=PolicyReplays(api_url=parts.api_url),
         ).routes()
@@ -88,6 +90,7 @@ class DashboardRoutes:
     files: Mapping[str, WebFile]
     clients: AwsClients
     queue: QueueData
+    arrays: ArrayData
     readers: JobReaders
     replays: PolicyReplays
 
@@ -96,6 +99,7 @@ class DashboardRoutes:
             ("session", self._session),
             ("queue", self._queue),
             ("jobs/{name}", self._whole_job),
+            ("arrays/{name}", self._array),
             ("gateway", self._gateway),
             ("jobs/{name}/logs", self._logs),
             ("jobs/{name}/curves", self._curves),
@@ -199,6 +203,9 @@ class DashboardRoutes:
 
     def _whole_job(self, request: Request) -> Document:
         return self.queue.job(request.path_params["name"], request.query_params, now=datetime.now(UTC))
+
+    def _array(self, request: Request) -> Document:
+        return self.arrays.array(request.path_params["name"])
 
     def _job(self, request: Request) -> Document:
         """Answer with the job as the API does: a caller who may not see it sees no log of it here either."""

@@ -1,6 +1,6 @@
 """The results of an array: of each task its values, final metrics, state and cost."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ from trainmaster_client.api import ApiClient
 from trainmaster_client.errors import NotFoundError
 from trainmaster_client.jobs.array_views import TaskView, task_view
 from trainmaster_client.jobs.data_frames import data_frame
-from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.job_views import FINAL_STATES, job_view
 
 LOOKS_AT_ONCE = 8
 """Training jobs described in parallel; SageMaker allows some ten a second."""
@@ -89,28 +89,48 @@ class ArrayResults:
         return {name: f"value.{name}" if name in _FACTS else name for name in self.value_names}
 
 
-def read_results(api: ApiClient, name: str, *, make_client: Callable[[], Any]) -> ArrayResults:
+def read_results(
+    api: ApiClient,
+    name: str,
+    *,
+    make_client: Callable[[], Any],
+    known: MutableMapping[str, Mapping[str, float]] | None = None,
+    most: int | None = None,
+) -> ArrayResults:
     """Read the results of an array as they are now. Raises what the API client raises.
 
     Args:
         api: Asked for the tasks, and for the training jobs of those that were started more than once.
         name: The array's.
         make_client: Makes a client of SageMaker without our handlers, which has the metrics.
+        known: Metrics of tasks that have ended, by name: they are not read again, and new ones are added.
+        most: Most tasks whose metrics are read by this call; the note says how many are left.
     """
     tasks = [task_view(document) for document in api.array_tasks(name).get("tasks") or ()]
-    started = [task for task in tasks if task.attempt is not None and task.started_at]
-    if not started:
-        return ArrayResults(name=name, rows=tuple(TaskResult(task=task) for task in tasks))
+    known = {} if known is None else known
+    unread = [
+        task for task in tasks if task.attempt is not None and task.started_at and task.name not in known
+    ]
+    due = unread[:most]
+    metrics, note = dict(known), ""
+    if len(due) < len(unread):
+        note = f"The metrics of {len(unread) - len(due)} tasks are still to be read."
     try:
-        client = make_client()
-        with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
-            values = pool.map(lambda task: _metrics(api, client, task), started)
-            metrics = {task.index: read for task, read in zip(started, values, strict=True)}
-        note = ""
+        metrics |= _metrics_of(api, due, make_client) if due else {}
+        known.update({task.name: metrics[task.name] for task in due if task.state in FINAL_STATES})
     except (ClientError, BotoCoreError) as error:
-        metrics, note = {}, f"The metrics cannot be read from SageMaker: {error}"
-    rows = tuple(TaskResult(task=task, metrics=metrics.get(task.index, {})) for task in tasks)
+        note = f"The metrics cannot be read from SageMaker: {error}"
+    rows = tuple(TaskResult(task=task, metrics=metrics.get(task.name, {})) for task in tasks)
     return ArrayResults(name=name, rows=rows, note=note)
+
+
+def _metrics_of(
+    api: ApiClient, tasks: Sequence[TaskView], make_client: Callable[[], Any]
+) -> dict[str, Mapping[str, float]]:
+    client = make_client()
+    with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+        values = pool.map(lambda task: _metrics(api, client, task), tasks)
+        return {task.name: read for task, read in zip(tasks, values, strict=True)}
 
 
 def _metrics(api: ApiClient, client: Any, task: TaskView) -> dict[str, float]:  # noqa: ANN401  boto3's

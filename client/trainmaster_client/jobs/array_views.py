@@ -106,6 +106,8 @@ class TaskView:
     """Hyperparameters of this task that differ from the request's."""
     state: str
     why: str
+    code: str
+    """Code of the reason of its end or wait, such as ``gpu-oom``; empty if there is none."""
     attempt: int | None
     """Number of its last attempt; None before there is one, or if it never became a job."""
     cost_usd: float | None
@@ -155,6 +157,7 @@ def task_view(document: Document) -> TaskView:
             values={printable(name): printable(text) for name, text in values.items()},
             state=printable(document["state"]),
             why="" if reason is None else Reason.parse(reason).beside(printable(document["state"])),
+            code="" if reason is None else Reason.parse(reason).code,
             attempt=_optional_int(document.get("attempt")),
             cost_usd=_optional_float(document.get("cost_usd")),
             started_at=printable(document.get("started_at") or ""),

@@ -193,6 +193,10 @@ class JobView:
     attempts: tuple[Attempt, ...]
     history: tuple[Transition, ...]
     """Transitions of the job, oldest first."""
+    widths: tuple[int, ...] = ()
+    """Instance counts that an elastic job may run with; empty for other jobs."""
+    width_note: str = ""
+    """The queue's words about its present width; empty if there are none."""
     is_on_plan: bool = False
     """Whether it runs on a training plan, or waits for one alone."""
 
@@ -246,6 +250,8 @@ def _job_view(document: Document) -> JobView:
         },
         is_spot=document.get("capacity_type") == "spot",
         is_on_plan=document.get("capacity_type") == "plan",
+        widths=tuple(int(count) for count in (document.get("elastic") or {}).get("widths") or ()),
+        width_note=printable((document.get("elastic") or {}).get("why")),
         submitted_by=printable(document.get("submitted_by")),
         submitted_at=_optional(document.get("submitted_at"), datetime.fromisoformat),
         started_at=_optional(document.get("started_at"), datetime.fromisoformat),

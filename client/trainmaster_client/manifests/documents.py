@@ -16,11 +16,17 @@ from trainmaster_client.manifests.job_request import (
     require_mappable,
     stop_seconds,
     tag_labels,
+    widths_of,
 )
 from trainmaster_client.manifests.network import EFA_RESOURCE, efa_interfaces
 from trainmaster_client.manifests.notes import notes
 from trainmaster_client.manifests.volumes import START, Storage, config_map_name, sagemaker_files, storage
 
+MOST_RESTARTS = 100
+"""Restarts of an elastic PyTorchJob; each change of width is one."""
+SNOOZE_SECONDS = 1800
+"""Seconds after a restart without growth in HyperPod, as in the queue (``elastic.snooze``)."""
+RESTART_PERIOD_SECONDS = 3600
 INSTANCE_LABEL = "node.kubernetes.io/instance-type"
 """Label of a node's instance type: with ``ml.`` on HyperPod's nodes, without it on EC2's."""
 
@@ -68,6 +74,7 @@ def _pytorchjob(body: Request, options: ManifestOptions, volumes: Storage) -> Do
                 **_deadline(body),
                 **_retries(body, "backoffLimit"),
             },
+            **_elastic_pytorch(body),
             "pytorchReplicaSpecs": {
                 "Master": {"replicas": 1, **replica},
                 **({"Worker": {"replicas": workers, **replica}} if workers else {}),
@@ -94,7 +101,9 @@ def _hyperpod(body: Request, options: ManifestOptions, volumes: Storage) -> Docu
                 "cleanPodPolicy": "None",
                 **_deadline(body),
                 **_retries(body, "jobMaxRetryCount"),
+                **_snooze(body),
             },
+            **_elastic_hyperpod(body),
         },
     }
 
@@ -161,6 +170,35 @@ def _retries(body: Request, field: str) -> Document:
     return {} if attempts is None else {field: attempts}
 
 
+def _elastic_pytorch(body: Request) -> Document:
+    """Return the policy of an elastic PyTorchJob; it knows no steps between its least and its largest."""
+    widths = widths_of(body)
+    if widths is None:
+        return {}
+    policy = {"minReplicas": widths.least, "maxReplicas": widths.largest, "rdzvBackend": "c10d"}
+    return {"elasticPolicy": {**policy, "maxRestarts": MOST_RESTARTS}}
+
+
+def _elastic_hyperpod(body: Request) -> Document:
+    widths = widths_of(body)
+    if widths is None:
+        return {}
+    policy = {
+        "minReplicas": widths.least,
+        "maxReplicas": widths.largest,
+        "replicaDiscreteValues": list(widths.counts),
+        "gracefulShutdownTimeoutInSeconds": stop_seconds(body) + GRACE_MARGIN_SECONDS,
+    }
+    return {"elasticPolicy": policy}
+
+
+def _snooze(body: Request) -> Document:
+    if widths_of(body) is None:
+        return {}
+    seconds = {"evalPeriodSeconds": RESTART_PERIOD_SECONDS, "scaleUpSnoozeTimeInSeconds": SNOOZE_SECONDS}
+    return {"restartPolicy": seconds}
+
+
 def _pod(body: Request, options: ManifestOptions, volumes: Storage) -> Document:
     container = _container(body, options, volumes, name="pytorch")
     fetch = {"name": "fetch", "image": container["image"], "command": ["python3", START, "--fetch"]}
@@ -206,12 +244,12 @@ def _container(body: Request, options: ManifestOptions, volumes: Storage, *, nam
 
 def _command(body: Request, options: ManifestOptions) -> list[str]:
     """Return the command in exec form: a shell in between would keep SIGTERM to itself."""
-    program = [START, *(entrypoint(body) or ())]
+    program, widths = [START, *(entrypoint(body) or ())], widths_of(body)
     if options.kind is not Kind.HYPERPOD:
         return ["python3", *program]
     return [
         "hyperpodrun",
-        f"--nnodes={host_count(body)}",
+        f"--nnodes={f'{widths.least}:{widths.largest}' if widths else host_count(body)}",
         "--nproc-per-node=1",
         "--shutdown-signal=SIGTERM",  # its own default kills at once
         f"--shutdown-timeout={stop_seconds(body)}",

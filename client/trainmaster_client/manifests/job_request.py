@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from trainmaster.core.errors import FieldError
+from trainmaster.core.jobs.widths import Widths, read_widths
 from trainmaster.core.memory.accelerators import BY_TYPE, gpus
+from trainmaster.core.request.options import ELASTIC
 from trainmaster.core.request.validation import check_request, check_shape
 
 from trainmaster_client.errors import InvalidArgumentError
@@ -84,6 +86,12 @@ class Place:
     def folder(self) -> str:
         """Return its folder on a volume that is linked with S3."""
         return f"{self.bucket}/{self.key}".rstrip("/")
+
+
+def widths_of(body: Request) -> Widths | None:
+    """Return the widths in the tag of an elastic job; None if the request has no such tag."""
+    values = (tag["Value"] for tag in body.get("Tags", ()) if tag["Key"] == ELASTIC)
+    return next(map(read_widths, values), None)
 
 
 def place_of(uri: str) -> Place | None:

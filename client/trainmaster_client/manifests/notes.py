@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from trainmaster.core.request.options import PRIORITY, TAG_PREFIX
+from trainmaster.core.request.options import ELASTIC, PRIORITY, TAG_PREFIX
 
 from trainmaster_client.manifests.job_request import (
     Channels,
@@ -49,6 +49,14 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
         "EnableInterContainerTrafficEncryption": "traffic between pods is as the cluster's network has it",
         "OutputDataConfig.KmsKeyId": "encrypt the volume with its own key",
         "ResourceConfig.VolumeKmsKeyId": "encrypt the node group's disks",
+    }
+)
+_ELASTIC: Mapping[Kind, str] = MappingProxyType(
+    {
+        Kind.PYTORCHJOB: "the operator has no widths in between, and restarts the pods at a change; only"
+        " programs that torchrun starts follow it, the launcher begins with all hosts",
+        Kind.TRAINJOB: "only a label; a TrainJob is not elastic",
+        Kind.HYPERPOD: "the operator changes the width; the program has to save when the agent signals it",
     }
 )
 _SPOT = "the node selector asks for eks.amazonaws.com/capacityType SPOT, as managed node groups have it"
@@ -110,8 +118,10 @@ def _tag_notes(body: Request, options: ManifestOptions) -> Iterator[str]:
     if PRIORITY in keys and options.priority_class and options.kind is Kind.TRAINJOB:
         of_kueue = "only Kueue's label is set" if options.queue else "--priority-class is left out"
         yield f"Tags ({PRIORITY}): {of_kueue}; a TrainJob cannot set priorityClassName, its runtime can"
+    if ELASTIC in keys:
+        yield f"Tags ({ELASTIC}): {_ELASTIC[options.kind]}"
     for key in keys:
-        if key.startswith(TAG_PREFIX):
+        if key.startswith(TAG_PREFIX) and key != ELASTIC:
             yield f"Tags ({key}): only a label; this queue does not run the job"
 
 

@@ -34,6 +34,9 @@ class JobOptions(TypedDict, total=False):
     ``@any`` stands for each subnet of the request."""
     plan: Literal["first", "only", "never"] | None
     """Whether it runs on the pool's training plans first, on nothing else, or never. Default first."""
+    elastic: str | Sequence[int] | None
+    """Instance counts that it may run with, ``2-8``, ``2-8:2`` or [2, 4, 8]; its instance_count is the
+    largest."""
     after: Conditions | None
     """Jobs to wait for: names, conditions such as ``afterany:clean``, handles, or a list of them."""
     after_failed: Literal["stop", "hold"] | None
@@ -45,6 +48,10 @@ MAX_RETRIES = 5
 MAX_VALUE_LENGTH = 256
 """Source: SageMaker API reference, Tag."""
 
+FEWEST_WIDTHS = 2
+"""Widths that a job needs at least to be elastic."""
+MOST_INSTANCES = 999_999
+_WIDTHS = re.compile(r"[1-9][0-9]{0,5}-[1-9][0-9]{0,5}(:[1-9][0-9]{0,5})?|[1-9][0-9]{0,5}( [1-9][0-9]{0,5})+")
 _SHAPE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*=[1-9][0-9]{0,5}(:spot)?(@(subnet-[0-9a-z]+|any))?")
 _HINTS: Mapping[str, str] = {
     "priority": f"give a whole number from 0 to {MAX_PRIORITY}",
@@ -53,6 +60,7 @@ _HINTS: Mapping[str, str] = {
     "retries": f"give a whole number from 0 to {MAX_RETRIES}",
     "on_oom": "give 'halve_batch', or leave it out",
     "plan": "give 'first', 'only' or 'never'",
+    "elastic": "give a text like '2-8' or '2-8:2', or a list of counts like [2, 4, 8], the least first",
     "after_failed": "give 'hold' or 'stop'",
     "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
 }
@@ -103,11 +111,22 @@ def _are_shapes(value: object) -> bool:
     ) == len(value)
 
 
+def _are_widths(value: object) -> bool:
+    """Tell whether a value looks like widths; the API says in detail what is wrong with them."""
+    if isinstance(value, str):
+        return _WIDTHS.fullmatch(value) is not None
+    if not isinstance(value, Sequence) or len(value) < FEWEST_WIDTHS:
+        return False
+    return all(_is_whole(count, MOST_INSTANCES) and count for count in value) and list(value) == sorted(
+        set(value)
+    )
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return " ".join(value)
+        return " ".join(map(str, value))
     return str(value)
 
 
@@ -120,6 +139,7 @@ _KEYS: Mapping[str, str] = {
     "on_oom": "trainmaster:on_oom",
     "alternatives": "trainmaster:alternatives",
     "plan": "trainmaster:plan",
+    "elastic": "trainmaster:elastic",
     "after_failed": AFTER_FAILED_TAG,
 }
 """Option -> key of its tag. A test holds it to what the API reads."""
@@ -132,5 +152,6 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "on_oom": lambda value: value == "halve_batch",
     "alternatives": _are_shapes,
     "plan": lambda value: value in {"first", "only", "never"},
+    "elastic": _are_widths,
     "after_failed": lambda value: value in AFTER_FAILED,
 }

@@ -135,7 +135,7 @@ def job_row(job: JobView, facts: QueueFacts, *, now: datetime, start: StartEstim
         name=job.name or "",
         mark=STATE_MARKS.get(job.state, UNKNOWN_MARK),
         code=reason.code if reason else "",
-        details=tuple(_details({**cells, "after": _conditions(job)})),
+        details=tuple(_details({**cells, "after": _conditions(job), "width": job.width_note})),
         job=job,
         start=start,
         ran=ran,
@@ -202,6 +202,7 @@ def _details(cells: Mapping[str, str]) -> Iterator[str]:
         ("at most {} left", "left"),
         ("likely to start {}" if starts == "now" else "likely to start in {}", "starts"),
         ("after {}", "after"),
+        ("{}", "width"),
         ("{}", "reason"),
     ):
         if cells.get(key, "") not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):

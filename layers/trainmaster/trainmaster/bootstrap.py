@@ -118,9 +118,7 @@ class Wiring:
 
         return AccountTurns(paces=self.table.account, clock=self.clock, pause=self.pause, draw=random.random)
 
-    @staticmethod
-    def pause(seconds: float) -> None:
-        time.sleep(seconds)
+    pause = staticmethod(time.sleep)
 
     @cached_property
     def beside(self) -> Beside:
@@ -142,17 +140,21 @@ class Wiring:
 
     @cached_property
     def observer(self) -> Observer:
-        """Build the observer for the function that hears events; only that one may read logs."""
+        """Build the observer for the function that hears events; only that one judges failures by logs."""
+        return self._observer(self._logs)
+
+    @cached_property
+    def _logs(self) -> LogReader:
         from trainmaster.adapters.training_logs import CloudWatchLogs
 
-        return self._observer(CloudWatchLogs(lambda: self._client("logs", config=BRIEF)))
+        return CloudWatchLogs(lambda: self._client("logs", config=BRIEF))
 
     def _observer(self, logs: LogReader | None, *, listing: TrainingJobList | None = None) -> Observer:
         from trainmaster.services.end_policy import EndPolicy
         from trainmaster.services.observer import Observer
 
         store, reader, training = self.store, self.reader, self.training
-        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs)
+        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs, spot=reader)
         return Observer(
             store=store, reader=reader, training=training, end_policy=judge, listing=listing, clock=self.clock
         )
@@ -215,7 +217,7 @@ class Wiring:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
         from trainmaster.services.dependency_sweep import DependencySweep
-        from trainmaster.services.metric_looks import MetricLooks
+        from trainmaster.services.metric_looks import MetricLooks, ProgressLooks
         from trainmaster.services.plan_looks import PlanLooks
         from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
@@ -235,6 +237,7 @@ class Wiring:
             ),
             plan_looks=PlanLooks(plans=training, policies=rules, pools=reader, store=store, clock=clock),
             metric_looks=MetricLooks(metrics=alarms, reader=reader, store=store, clock=clock),
+            progress_looks=ProgressLooks(logs=self._logs, reader=reader, store=store, clock=clock),
             checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(
                 training=training, policies=rules, reader=reader, records=reader, unmanaged=heard, clock=clock
@@ -267,11 +270,9 @@ class Wiring:
     def idle_watch(self) -> IdleWatch:
         from trainmaster.services.alarm_events import IdleWatch
 
-        alarms, policies, clock, stack = self.alarms, self.policies, self.clock, self.settings.stack
-        reader, store = self.reader, self.store
-        return IdleWatch(
-            alarms=alarms, reader=reader, store=store, policies=policies, clock=clock, stack=stack
-        )
+        alarms, reader, store, rules = self.alarms, self.reader, self.store, self.policies
+        clock, stack = self.clock, self.settings.stack
+        return IdleWatch(alarms=alarms, reader=reader, store=store, policies=rules, clock=clock, stack=stack)
 
     @cached_property
     def widget(self) -> Widget:

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { sentence } from "../web/pages/money.js";
+
 import {
   causesOf, csvOf, forecastOf, monthBounds, recentMonths, sharesOf, topWastes, totalOf, usefulShare,
 } from "../web/money/figures.js";
@@ -103,4 +105,13 @@ test("shares stand by how many times they were used, teams without jobs last", (
   assert.deepEqual(teams[2], { team: "away", hours: 4, share: null, used: null, times: null, points: null });
   assert.equal(sharesOf({ ...pool, fair_share: { half_life: "7d", weight: 0 } }), null);
   assert.equal(sharesOf({ teams: [] }), null, "a stack that is older than the page");
+});
+
+test("the month in one sentence: of what budget, by whom most, and how much of it was useful", () => {
+  const month = { month: "2026-11", groupBy: "team", budgets: { budgets: [{ limit: 400 }] }, running: null };
+  const groups = [{ key: "language", usd: 50 }, { key: "vision", usd: 150 }];
+  const total = { usd: 200, by: { productive: 150, failures: 50 } };
+  assert.equal(sentence({ ...month, groups }, total), "200.00 USD were spent in 2026-11, 50 % of the budgets, most of it by vision (75 %); 75 % of it useful.");
+  assert.equal(sentence({ ...month, groups: [] }, { usd: 0 }), "Nothing is booked in 2026-11 yet.");
+  assert.equal(sentence({ ...month, groups: [] }, { usd: null }), "What 2026-11 cost is unknown.");
 });

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { joined, searched, sentences, weightOf } from "../web/events/feed.js";
 import { countsText, groupedChanges, lineDiff } from "../web/policy/changes.js";
+import { changed, keyOf } from "../web/pages/what_if.js";
 
 const change = (job, kind) => ({ job, team: "vision", pool: "p5", change: kind, message: "" });
 
@@ -50,4 +51,11 @@ test("a detail may be a sentence or lack all that is usual", () => {
   assert.equal(sentences({ kind: "Job Idle", detail: "idle since 10:00" }).what, "idle since 10:00");
   assert.equal(sentences({ kind: "Job Idle", detail: null }).what, "Job Idle");
   assert.deepEqual(["Job Failed", "Job Idle", "Job Completed", "Novel"].map(weightOf), ["trouble", "notice", "news", "news"]);
+});
+
+test("another number of instances changes that number alone", () => {
+  const document = { version: 1, teams: [], pools: [{ name: "p5", capacity: { "ml.p5.48xlarge": 2 }, order: "fair" }, { name: "g5", capacity: { "ml.g5.xlarge": 3 }, spot_capacity: { "ml.g5.xlarge": 4 } }] };
+  const more = changed(document, { [keyOf("g5", "spot_capacity", "ml.g5.xlarge")]: 5 });
+  assert.deepEqual(more, { ...document, pools: [document.pools[0], { ...document.pools[1], spot_capacity: { "ml.g5.xlarge": 5 } }] });
+  assert.equal(document.pools[1].spot_capacity["ml.g5.xlarge"], 4);
 });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { barAt, drawnBars, endKind, packedTracks, readTimeline, teamSeries, usedShare } from "../web/timeline/tracks.js";
+import { linksOf } from "../web/timeline/links.js";
+import { banded, barAt, drawnBars, endKind, packedTracks, placedGhosts, readTimeline, teamSeries, usedShare } from "../web/timeline/tracks.js";
 
 const P5 = "ml.p5.48xlarge";
 const NOW = Date.parse("2026-11-02T12:00:00Z");
@@ -150,4 +151,33 @@ test("what the calendar is going to change is drawn ahead of now, and nothing of
   assert.equal(usedShare(track, window, NOW), 0.25);
   const [plain] = tracksOf(answer([attempt("a", 0, 6)]));
   assert.deepEqual(plain.steps.map((one) => [...hours(one), one.capacity]), [[0, 12, 2]]);
+});
+
+const ran = (job, from, to, more = {}) => ({ attempt: { job, team: "vision", isLive: false, end: "completed", ...more }, from, to, first: 0, count: 1 });
+
+test("tasks of an array that follow each other on a row are one band, which counts those that failed", () => {
+  const tasks = [ran("sweep-0", 0, 10), ran("sweep-1", 12, 20, { end: "gpu-oom" }), ran("sweep-10", 21, 30)];
+  const [band, ...rest] = banded(tasks);
+  assert.deepEqual([band.series, band.from, band.to, band.tasks, band.failed, rest.length], ["sweep", 0, 30, 3, 1, 0]);
+  assert.equal(tasks[0].to, 10, "what is pointed at is still the task");
+});
+
+test("two jobs with numbers are no array, nor is what lies far apart or has another job between", () => {
+  assert.equal(banded([ran("eval-1", 0, 10), ran("eval-2", 11, 20)]).length, 2);
+  assert.equal(banded([ran("s-0", 0, 10), ran("s-1", 10 + 3_600_000, 20 + 3_600_000), ran("s-2", 0, 1, {})].slice(0, 2)).length, 2);
+  assert.equal(banded([ran("s-0", 0, 10), ran("other", 10, 20), ran("s-1", 20, 30), ran("s-2", 30, 40)]).length, 3);
+});
+
+test("an expected start lies on a free row, else on that of the job that ends soonest, and on as many as it takes", () => {
+  const live = (job, first) => ({ attempt: { job, isLive: true }, from: 0, to: 50, first, count: 1 });
+  const track = { rows: 4, bars: [live("a", 0), live("b", 1), live("c", 2)] };
+  const ends = new Map([["a", 900], ["b", 200], ["c", 500]]);
+  const placed = placedGhosts([{ name: "one", from: 60, to: 70, count: 1 }, { name: "two", from: 80, to: 90, count: 2 }], track, ends);
+  assert.deepEqual(placed.map(({ name, first, count }) => [name, first, count]), [["one", 3, 1], ["two", 1, 2]]);
+});
+
+test("lines go from what a job waits for to it, and on to what waits for it", () => {
+  const jobs = new Map([["train", { name: "train", after: [{ job: "prepare" }, { job: null }] }], ["eval", { name: "eval", after: [{ job: "train" }] }], ["other", { name: "other", after: [] }]]);
+  assert.deepEqual(linksOf(jobs, "train"), [["prepare", "train"], ["train", "eval"]]);
+  assert.deepEqual(linksOf(jobs, "other"), []);
 });

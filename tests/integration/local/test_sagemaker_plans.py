@@ -24,12 +24,12 @@ P5 = "ml.p5.48xlarge"
 MINUTE, HOUR = 60, 3600
 COUNTS = python(
     """
-import os, pathlib, sys, time
+import os, pathlib, signal
 state = pathlib.Path("/opt/ml/checkpoints/step")
 step = int(state.read_text()) if state.exists() else 0
 print(f"begins at {step}", flush=True)
 state.write_text(str(step + 1))
-time.sleep(600)
+signal.pause()
 """
 )
 """A program that counts its starts in its checkpoint, and never ends by itself."""

@@ -17,6 +17,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.candidates import MANY_TEAMS
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.planning.start_records import StartLesson, StartRecords
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.governance import Idle, Utilization, Watch
 from trainmaster.core.records import TeamStanding, TeamState
@@ -126,6 +127,20 @@ def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
         (1, S.STARTING),
     ]
     assert lines[3].reason == Reason(code=ReasonCode.CAPACITY, message="CapacityError: none")
+
+
+def test_starts_are_recorded_by_how_they_ended(plane: Plane) -> None:
+    plane.store.commit([ended(plane.running("trains"))], at=NOON)
+    one = plane.submitted("a")
+    starting = plane.change(one, claimed(one))
+    unserved = ended(starting, "Failed", failure_reason="CapacityError: none", training_since=None)
+    plane.store.commit([unserved], at=NOON)
+    records, (capacity,) = plane.snapshot().start_records, of(1)
+    assert records.last_no_capacity_end(capacity, now=NOON + minutes(1)) == NOON
+    lessons = [StartLesson(vector=of(1), trained=trained, at=NOON) for trained in (True, False)]
+    expected = StartRecords().after(lessons[0]).after(lessons[1])
+    assert records == expected
+    assert records.no_capacity_chance(capacity, now=NOON) == expected.no_capacity_chance(capacity, now=NOON)
 
 
 def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -> None:

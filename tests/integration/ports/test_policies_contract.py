@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
+from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.policy import DEFAULTS, EARLIER_DEFAULTS, Limits, PoolPolicy, parse_policy
@@ -44,6 +45,18 @@ def test_a_put_marks_its_defaults_and_a_pause_keeps_the_mark(plane: Plane) -> No
     put = plane.policies.put({}, pools=[], replaces=paused)
     marks = [one.defaults for one in (put, plane.policies.current(), plane.policies.revision(2)) if one]
     assert marks == [DEFAULTS, DEFAULTS, DEFAULTS]
+
+
+def test_a_revision_says_who_put_it_in_force_and_when_and_a_pause_keeps_it(plane: Plane) -> None:
+    put = PolicyPut(at=NOON, by="arn:aws:iam::111122223333:user/ada")
+    first = plane.policies.put({}, pools=[], replaces=plane.policy, history=put)
+    second = plane.policies.put(
+        {}, pools=[], replaces=plane.policies.set_paused(True, pools=[], replaces=first)
+    )
+    kept = plane.policies.revision(2)
+    assert kept is not None
+    assert (kept.put_at, kept.put_by) == (NOON, "arn:aws:iam::111122223333:user/ada")
+    assert (second.put_at, second.put_by) == (None, ""), "nobody said who"
 
 
 def test_a_pool_that_was_not_told_of_the_policy_refuses_its_claims(plane: Plane) -> None:

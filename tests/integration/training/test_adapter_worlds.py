@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -33,12 +34,14 @@ class Stream(torch.utils.data.IterableDataset):
 data = Stream() if "stream" in sys.argv else torch.utils.data.TensorDataset(torch.arange(24.0).unsqueeze(1))
 loader = torch.utils.data.DataLoader(data, batch_size=batch, shuffle="stream" not in sys.argv)
 model = torch.nn.Linear(1, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 rates = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
 model, optimizer, loader, rates = accelerator.prepare(model, optimizer, loader, rates)
 for step, batch in PreemptibleLoop(accelerator, folder, steps=steps, save_every=1).batches(loader):
     values = batch if "stream" in sys.argv else batch[0]
-    accelerator.backward(model(values).square().mean()); optimizer.step(); rates.step(); optimizer.zero_grad()
+    loss = model(values).square().mean()
+    accelerator.backward(loss); optimizer.step(); rates.step(); optimizer.zero_grad()
+    print(f"loss {step} {loss.item()!r}\\n", end="", flush=True)
     print(f"step={step} samples={[int(value) for value in values.flatten()]}\\n", end="", flush=True)
     if accelerator.is_main_process: print(f"rate {step} {rates.get_last_lr()[0]!r}", flush=True)
 """
@@ -47,13 +50,16 @@ import os, sys, torch, lightning
 from training.preemptible.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
 folder, steps, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 ranks = int(os.environ.get("WORLD_SIZE", "1"))
+torch.manual_seed(3)
 class Model(lightning.LightningModule):
     def __init__(self): super().__init__(); self.net = torch.nn.Linear(1, 1)
     def training_step(self, batch, index):
         seen = [int(value) for value in batch[0].flatten()]
         print(f"step={self.global_step + 1} samples={seen}\\n", end="", flush=True)
-        return self.net(batch[0]).square().mean()
-    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), lr=1e-6)
+        loss = self.net(batch[0]).square().mean()
+        print(f"loss {self.global_step + 1} {loss.item()!r}\\n", end="", flush=True)
+        return loss
+    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), lr=1e-3)
 ours = PreemptionCallback(folder, every_n_steps=1)
 kind = torch.utils.data.DataLoader if "plain" in sys.argv else ResumableLoader
 loader = kind(torch.utils.data.TensorDataset(torch.arange(24.0).unsqueeze(1)), batch_size=batch, shuffle=True)
@@ -67,24 +73,31 @@ trainer.fit(Model(), loader, ckpt_path=ours.newest)
 HF = """
 import os, sys, torch
 from training.preemptible.adapters.hf_trainer import PreemptionCallback, newest_whole
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainingArguments
 folder, steps, batch, accumulated = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+torch.manual_seed(3)
 class Model(torch.nn.Module):
     def __init__(self): super().__init__(); self.net, self.parts = torch.nn.Linear(1, 1), []
     def forward(self, values):
         self.parts += [int(value) for value in values.flatten()]
         if len(self.parts) == batch * accumulated:
-            print(f"step=0 samples={self.parts}\\n", end="", flush=True)
+            print(f"step={self.step} samples={self.parts}\\n", end="", flush=True)
             self.parts.clear()
-        return {"loss": self.net(values).square().mean()}
+        loss = self.net(values).square().mean()
+        print(f"loss {self.step} {loss.item()!r}\\n", end="", flush=True)
+        return {"loss": loss}
+class Counts(TrainerCallback):
+    def on_step_begin(self, args, state, control, model, **_):
+        getattr(model, "module", model).step = state.global_step + 1
 class Data(torch.utils.data.Dataset):
     def __len__(self): return 24
     def __getitem__(self, index): return {"values": torch.tensor([float(index)])}
 args = TrainingArguments(
     output_dir=folder, per_device_train_batch_size=batch, gradient_accumulation_steps=accumulated,
-    save_steps=2, use_cpu=True, report_to="none", disable_tqdm=True, max_steps=steps,
+    save_steps=1, use_cpu=True, report_to="none", disable_tqdm=True, max_steps=steps, learning_rate=1e-3,
+    lr_scheduler_type="constant",
 )
-trainer = Trainer(model=Model(), args=args, train_dataset=Data(), callbacks=[PreemptionCallback()])
+trainer = Trainer(model=Model(), args=args, train_dataset=Data(), callbacks=[PreemptionCallback(), Counts()])
 trainer.train(resume_from_checkpoint=newest_whole(folder))
 """
 
@@ -97,6 +110,8 @@ class Ran:
     samples: list[int]
     """All of them, in no order."""
     rates: dict[int, str]
+    losses: dict[int, float]
+    """Mean over the ranks, and their parts of a step, by step."""
     errors: str
 
 
@@ -130,8 +145,17 @@ def _ran(done: "subprocess.CompletedProcess[str]", ranks: int) -> Ran:
         steps.setdefault(int(number), set()).update(part)
         samples += part
     rates = {int(step): rate for step, rate in re.findall(r"^rate (\d+) (\S+)$", done.stdout, re.MULTILINE)}
-    seen = [steps[number] for number in sorted(steps)]
-    return Ran(code=_code(done, ranks), seen=seen, samples=samples, rates=rates, errors=done.stderr)
+    losses: dict[int, list[float]] = {}
+    for step, loss in re.findall(r"^loss (\d+) (\S+)$", done.stdout, re.MULTILINE):
+        losses.setdefault(int(step), []).append(float(loss))
+    return Ran(
+        code=_code(done, ranks),
+        seen=[steps[number] for number in sorted(steps)],
+        samples=samples,
+        rates=rates,
+        losses={step: fmean(parts) for step, parts in losses.items()},
+        errors=done.stderr,
+    )
 
 
 def _code(done: "subprocess.CompletedProcess[str]", ranks: int) -> int:
@@ -219,6 +243,28 @@ def test_S6_trainer_goes_on_by_samples_or_says_what_to_set(tmp_path: Path) -> No
     second = _run(HF, tmp_path, 1, 3, 4, 2)
     assert second.code == 0, second.errors
     assert _each_once(first, second)
+
+
+@pytest.mark.parametrize("script", [ACCELERATE, LIGHTNING, HF], ids=["accelerate", "lightning", "trainer"])
+def test_R5_two_four_one_and_two_ranks_train_as_two_undisturbed_do(script: str, tmp_path: Path) -> None:
+    undisturbed = _run(script, _new(tmp_path / "undisturbed"), 2, 6, *_shares(script, 2))
+    _new(tmp_path / "moved")
+    lives = ((2, 1), (4, 3), (1, 4), (2, 6))
+    attempts = [
+        _run(script, tmp_path / "moved", ranks, step, *_shares(script, ranks)) for ranks, step in lives
+    ]
+    assert [attempt.code for attempt in attempts] == [0] * 4, [attempt.errors for attempt in attempts]
+    assert [len(attempt.losses) for attempt in attempts] == [1, 2, 1, 2]
+    assert [samples for attempt in attempts for samples in attempt.seen] == undisturbed.seen
+    assert sorted(sample for attempt in attempts for sample in attempt.samples) == list(range(24))
+    losses = {step: loss for attempt in attempts for step, loss in attempt.losses.items()}
+    assert losses == pytest.approx(undisturbed.losses, rel=1e-6)
+    assert losses.keys() == set(range(1, 7))
+
+
+def _shares(script: str, ranks: int) -> tuple[int, ...]:
+    """Divide a global batch of 4: Trainer's scripts do it themselves, by accumulation; the others do not."""
+    return (1, 4 // ranks) if script is HF else (2,)
 
 
 def _new(folder: Path) -> Path:

@@ -60,4 +60,5 @@ def test_a_batch_that_the_ranks_cannot_share_is_refused(tmp_path: Path) -> None:
     job = _job(tmp_path / "job", ranks=2, options=("--batch_size", "3", "--steps", "1"))
     assert job.run().exit_code != 0
     shared = "batch_size 3 does not divide by 2 ranks x 1 gradient_accumulation_steps; take 2 or 4"
+    shared += ", or train on 1 or 3 ranks"
     assert (job.root / "output/failure").read_text() == f"hyperparameters: {shared}"

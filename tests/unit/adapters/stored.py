@@ -9,6 +9,7 @@ from typing import Any
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
+from trainmaster.core.jobs.elastic_state import ElasticState, RunTimeLimits, TrainingProgress
 from trainmaster.core.jobs.end_conditions import (
     Condition,
     ConditionKind,
@@ -25,6 +26,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.refusal_records import AccountLimit, RefusedStart, RoleStarts, StartPause
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
@@ -144,6 +146,15 @@ def full_job() -> Job:
         keep_alive=minutes(9),
         predicted=minutes(33),
         halves_batch=True,
+        widths=Widths(counts=(1, 2, 4)),
+        elastic=ElasticState(
+            limits=RunTimeLimits(granted=minutes(60), refused=minutes(90)),
+            narrower_than=4,
+            fell_back=True,
+            wanted=2,
+            resized_at=NOON + minutes(3),
+            progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
+        ),
         set_by_pool=("RoleArn", "Tags.owner"),
         priority=7,
         ranked_by="order-1",
@@ -217,6 +228,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         preemptible=False,
         own_quota={A: 2},
         array="train",
+        widths=Widths(counts=(1, 2)),
         role="0a1b",
         turned_down=2,
         futile=FUTILE,
@@ -255,6 +267,9 @@ def _running() -> Iterator[tuple[str, Example]]:
         preempted_for="urgent",
         own_quota={A: 2},
         array="train",
+        widths=Widths(counts=(1, 2)),
+        progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
+        resized_at=NOON + minutes(3),
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

@@ -24,6 +24,8 @@ from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
+from trainmaster.core.jobs.widths import Widths
+from trainmaster.core.lifecycle.width_changes import shrunk_for
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.past_use import HALF_LIFE, UsePeriod, UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit
@@ -32,7 +34,7 @@ from trainmaster.core.planning.wait_reasons import QueuePosition
 from trainmaster.core.policy import Aging, FairShare, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
 
-from tests.builders import NOON, A, B, attempt, changed, job, minutes, of, running
+from tests.builders import NOON, A, B, attempt, changed, job, live_job, minutes, of, running, waiting
 
 JOB_VIEW_KEYS = {
     "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
@@ -40,7 +42,7 @@ JOB_VIEW_KEYS = {
     "waiting", "attempt",
     "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
     "cost_is_estimate", "fair_share", "after",
-    "array", "eligible_at",
+    "array", "elastic", "eligible_at",
 }  # fmt: skip
 POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
 
@@ -315,6 +317,25 @@ def test_why_a_job_backs_off(one: Job, message: str) -> None:
     assert waits == {"code": "backoff", "message": message}
 
 
+def test_an_elastic_job_shows_its_widths() -> None:
+    widths = Widths(counts=(1, 2, 4))
+    narrow = attempt(shape=Shape(vector=of(2)))
+    waits = seen(job("a", widths=widths))["elastic"]
+    assert waits == {"widths": [1, 2, 4], "width": None, "wanted": 4, "why": None}
+    runs = seen(live_job("a", widths=widths, live=narrow))
+    assert runs["instances"] == {A: 2}
+    assert (runs["elastic"]["width"], runs["elastic"]["wanted"]) == (2, 4)
+    assert runs["elastic"]["why"].startswith("2 of 4 instances; it grows once there is room")
+    full = seen(live_job("a", widths=widths, live=attempt(shape=Shape(vector=of(4)))))
+    assert full["elastic"] == {"widths": [1, 2, 4], "width": 4, "wanted": 4, "why": None}
+    gives = seen(shrunk_for(live_job("a", widths=widths, live=narrow), waiting("urgent"), width=1))["elastic"]
+    assert gives["wanted"] == 1
+    assert gives["why"] == "gave 1 of its 2 instances to urgent, and continues with 1"
+    planned = seen(live_job("a", widths=widths, live=narrow), width="growing to 4 saves 22 min")
+    assert planned["elastic"]["why"] == "growing to 4 saves 22 min"
+    assert seen(job("a"))["elastic"] is None
+
+
 def test_a_job_that_left_spot_is_shown_as_what_it_asks_for_now() -> None:
     shapes = (Shape(vector=of(spot=True)),)
     around = JobContext(now=NOON, pool=None)
@@ -348,6 +369,7 @@ def test_the_story_of_a_job() -> None:
                 "status": "Stopped",
                 "secondary_status": "Stopped",
                 "capacity_type": "on-demand",
+                "instances": {A: 1},
                 "started_at": instant_text(one.claim.at),
                 "ended_at": "2026-11-02T12:00:00.000Z",
                 "reason": None,

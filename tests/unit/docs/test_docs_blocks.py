@@ -40,6 +40,7 @@ CHECKED_BY = {
     "pipelines/": "tests/e2e/test_pipelines.py",
     "sweeps/": "tests/e2e/test_sweeps.py",
     "airflow/": "tests/airflow/test_guide.py",
+    "elastic/": "tests/faults/test_elastic_requests.py",
     "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
     "chat/": "tests/template/test_chat_recipe.py",
     "doors/": "tests/e2e/test_examples.py",

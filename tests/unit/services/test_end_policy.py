@@ -1,9 +1,11 @@
 """What is read before an end is decided, and when."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState
@@ -168,3 +170,38 @@ def test_one_that_could_not_leave_does_when_a_later_policy_has_room_for_it() -> 
     told = attempt(shape=SPOT, interruptions=4, stays_on_spot=stays)
     after = Court().end_policy.progress(live_job(shapes=(SPOT,), live=told), seen(interruptions=4), now=NOON)
     assert (after.state, after.reason and after.reason.code) == (JobState.PREEMPTING, "spot-fallback")
+
+
+@dataclass(slots=True)
+class OneTypesDays:
+    """Answers that the spot instances of every type were interrupted once an hour today."""
+
+    reads: list[str] = field(default_factory=list)
+
+    def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
+        self.reads.append(instance_type)
+        return (SpotDay(day=NOON.date(), interruptions=10, instance_seconds=36_000),)
+
+
+@pytest.mark.parametrize(
+    ("spot", "state", "reads"),
+    [
+        pytest.param({"count_type": True}, JobState.PREEMPTING, [A], id="the policy counts the type"),
+        pytest.param({}, JobState.RUNNING, [], id="it does not, so the record is not even read"),
+    ],
+)
+def test_the_record_of_the_type_is_read_where_it_counts(
+    spot: dict[str, Any], state: JobState, reads: list[str]
+) -> None:
+    court, days = Court(), OneTypesDays()
+    pool = {"name": "main", "capacity": {A: 1}, "spot_capacity": {A: 1}}
+    document = {"pools": [pool], "spot": {"min_progress_ratio": 0} | spot}
+    court.policies.put(document, pools=["main"], replaces=court.policies.current())
+    end_policy = replace(court.end_policy, spot=days)
+    job = live_job(shapes=(SPOT,), max_runtime=timedelta(hours=20), live=attempt(shape=SPOT, interruptions=2))
+    now = NOON + timedelta(hours=2)
+    after = end_policy.progress(job, seen(interruptions=2), now=now)
+    assert (after.state, days.reads) == (state, reads)
+    facts = end_policy.gather(job, seen(status="Stopped", secondary="MaxWaitTimeExceeded"), now=now)
+    assert facts is not None
+    assert list(facts.spot_records) == reads

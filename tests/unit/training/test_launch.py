@@ -475,3 +475,36 @@ def test_what_stands_beside_the_launcher_is_found_by_its_path_alone(tmp_path: Pa
     assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "False\n"
     shutil.copy(watchdog.__file__, tmp_path / "monitoring")
     assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "largest"),
+    [
+        pytest.param({}, "2", id="not elastic"),
+        pytest.param({"TRAINMASTER_WIDTHS": "1-8"}, "8", id="a range"),
+        pytest.param({"TRAINMASTER_WIDTHS": "2-6:16"}, "6", id="the step is no width"),
+        pytest.param({"TRAINMASTER_WIDTHS": "4 2 1"}, "4", id="a list"),
+        pytest.param({"TRAINMASTER_WIDTHS": "1"}, "2", id="never less than there are"),
+        pytest.param({"TRAINMASTER_WIDTHS": "any"}, "2", id="no numbers"),
+        pytest.param({"TRAINMASTER_LARGEST_WIDTH": "16"}, "16", id="the job's own"),
+    ],
+)
+def test_every_worker_knows_the_width_and_the_largest(
+    base: Path, given: dict[str, str], largest: str
+) -> None:
+    told(base, "resourceconfig", {"current_host": "algo-2", "hosts": ["algo-1", "algo-2"]})
+    got = env_of(base, **given)
+    assert (got["TRAINMASTER_WIDTH"], got["TRAINMASTER_LARGEST_WIDTH"]) == ("2", largest)
+
+
+def test_the_width_is_counted_and_never_taken_from_the_job(base: Path) -> None:
+    told(base, "resourceconfig", {"current_host": "algo-1", "hosts": ["algo-1", "algo-2"]})
+    assert env_of(base, TRAINMASTER_WIDTH="9")["TRAINMASTER_WIDTH"] == "2"
+
+
+def test_only_hosts_that_train_count_for_the_width(base: Path) -> None:
+    resources = {"current_host": "algo-1", "instance_groups": GROUPS}
+    told(base, "resourceconfig", resources)
+    assert env_of(base)["TRAINMASTER_WIDTH"] == "2"
+    told(base, "resourceconfig", {**resources, "current_host": "algo-3"})
+    assert "TRAINMASTER_WIDTH" not in env_of(base)

@@ -10,7 +10,7 @@ from training.metrics import (
     METRIC_DEFINITIONS,
     PEAKS,
     Event,
-    MetricsFile,
+    LinesFile,
     StepMetrics,
     Yardstick,
     event_in,
@@ -35,6 +35,8 @@ METRICS = StepMetrics(
     ckpt_step=100,
     ckpt_stall_ms=310.0,
     goodput=0.982,
+    width=8,
+    steps=1000,
 )
 ON_A_CPU = StepMetrics(
     step=1,
@@ -52,6 +54,8 @@ ON_A_CPU = StepMetrics(
     ckpt_step=0,
     ckpt_stall_ms=0.0,
     goodput=0.0,
+    width=8,
+    steps=1000,
 )
 
 
@@ -59,7 +63,7 @@ def test_the_line_reads_as_documented() -> None:
     assert METRICS.line() == (
         "metric step=120 loss=2.345670100 lr=3.000000e-04 grad_norm=0.871 tokens=491520000 tok_s=379000.2 "
         "tok_s_gpu=47375.0 tflops_gpu=445.200 mfu=45.00 step_ms=345.6 data_ms=0.4 mem_gib=61.20 "
-        "ckpt_step=100 ckpt_stall_ms=310.0 goodput=0.9820"
+        "ckpt_step=100 ckpt_stall_ms=310.0 goodput=0.9820 width=8 steps=1000"
     )
 
 
@@ -81,6 +85,7 @@ def test_the_line_reads_as_documented() -> None:
         ("train:ckpt_step", 100),
         ("train:ckpt_stall_ms", 310),
         ("train:goodput", 0.982),
+        ("train:width", 8),
     ],
 )
 def test_a_definition_reads_its_number_and_no_other(name: str, value: float) -> None:
@@ -140,8 +145,8 @@ def test_an_event_line_is_its_kind_and_its_details() -> None:
 def test_a_later_attempt_goes_on_in_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "metrics.jsonl"
     for metrics in (ON_A_CPU, METRICS):
-        file = MetricsFile(path)
-        file.add(metrics)
+        file = LinesFile(path, option="metrics_file")
+        file.add(metrics.as_json())
         file.close()
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 120]
 
@@ -149,7 +154,7 @@ def test_a_later_attempt_goes_on_in_the_same_file(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"metrics_file .*/file/metrics.jsonl cannot be written: "):
-        MetricsFile(tmp_path / "file" / "metrics.jsonl")
+        LinesFile(tmp_path / "file" / "metrics.jsonl", option="metrics_file")
 
 
 @pytest.mark.parametrize(

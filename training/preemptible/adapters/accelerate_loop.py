@@ -15,6 +15,7 @@ from training.preemptible.adapters.carried import agreed, rank, read_carried, wr
 from training.preemptible.adapters.placed_data import PlacedData, own_seed, workers_of
 from training.preemptible.adapters.random_numbers import put_back, random_numbers
 from training.preemptible.adapters.widths import DataWidth, check_workers
+from training.preemptible.progress import Progress, width
 
 
 class _StopInEvaluationError(BaseException):
@@ -65,6 +66,7 @@ class PreemptibleLoop:
         self._done = done = step_of(checkpoint)
         self._resume_at(loader, done, carried)
         self._attempt = Attempt(self._folder, step=done, steps=self._steps)
+        self._progress = Progress(done, width=width()) if rank() == 0 else None
         if self._attempt.is_asked_to_stop():
             self._attempt.leave(done)
         if carried is not None and carried["evaluation_due"]:
@@ -154,6 +156,8 @@ class PreemptibleLoop:
                     self._attempt.leave(self._done)
 
     def _after(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress.reached(done, self._steps)
         is_stop = self._attempt.is_asked_to_stop()
         if self._evaluate_every and done % self._evaluate_every == 0:
             if is_stop:

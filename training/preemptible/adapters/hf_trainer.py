@@ -6,7 +6,9 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from training.preemptible.adapters.attempts import Attempt, newest_whole
+from training.preemptible.adapters.carried import rank
 from training.preemptible.adapters.hf_loop import StoppableLoop
+from training.preemptible.progress import Progress, width
 
 __all__ = ["PreemptionCallback", "newest_whole"]
 
@@ -32,13 +34,18 @@ class PreemptionCallback(TrainerCallback):  # type: ignore[misc]  # the library'
             raise ValueError("save_only_model=True leaves nothing to resume from: set it to False")
         if getattr(args, "enable_jit_checkpoint", False):
             raise ValueError("enable_jit_checkpoint=True takes SIGTERM from this callback: set it to False")
+        self._progress = Progress(state.global_step, width=width()) if rank() == 0 else None
         self._loop = StoppableLoop()
         self._loop.enter(Attempt(args.output_dir, step=state.global_step, steps=state.max_steps))
 
     def on_substep_end(self, *arguments: Any, **_: Any) -> None:
         self._loop.count_batch(ends_step=False)
 
-    def on_step_end(self, *arguments: Any, **_: Any) -> None:
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if self._progress is not None:
+            self._progress.reached(state.global_step, state.max_steps)
         self._loop.count_batch(ends_step=True)
 
     def on_epoch_end(self, *arguments: Any, **_: Any) -> None:

@@ -8,12 +8,19 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.trainer.states import TrainerFn
 
 from training.preemptible.adapters.attempts import KEPT, Attempt, newest_whole
-from training.preemptible.adapters.carried import gradients_of, read_carried, set_gradients, write_carried
+from training.preemptible.adapters.carried import (
+    gradients_of,
+    rank,
+    read_carried,
+    set_gradients,
+    write_carried,
+)
 from training.preemptible.adapters.lightning_data import TrainingData
 from training.preemptible.adapters.lightning_metrics import put_back_metrics, taken_metrics
 from training.preemptible.adapters.random_numbers import put_back, random_numbers
 from training.preemptible.adapters.resumable_loader import ResumableLoader
 from training.preemptible.adapters.wrapped import around, unwrap
+from training.preemptible.progress import Progress, width
 
 __all__ = ["PreemptionCallback", "ResumableLoader"]
 
@@ -48,6 +55,8 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         self._trainer, self._module = trainer, pl_module
         self._attempt: Attempt | None = None
         self._carried, self._step = None, 0
+        self._progress: Progress | None = None
+        self._known_steps: int | None = None
         self._saved_at: tuple[int, int] | None = None
         self._data = TrainingData(trainer)
         fit = trainer.fit_loop
@@ -101,7 +110,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         attempt = self._begin_attempt()
         if self._carried is None:
             self._trainer.fit_loop.setup_data()
-            attempt.expect(self._steps())
+            attempt.expect(self._measure())
             self._run()
         else:
             self._resumed_run(self._carried, attempt)
@@ -109,6 +118,13 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
 
     def _steps(self) -> int:
         return int(min(self._trainer.estimated_stepping_batches, 2**53))
+
+    def _measure(self) -> int:
+        """Begin to measure the steps of this attempt, and return how many the job has."""
+        steps = self._steps()
+        self._known_steps = steps if steps < 2**53 else None
+        self._progress = Progress(self._step, width=width()) if rank() == 0 else None
+        return steps
 
     # Data
 
@@ -139,6 +155,8 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         if step != self._step:  # else gradients are being accumulated: a stop waits for the step's end
             is_due = self._every > 0 and step // self._every > self._step // self._every
             self._step = step
+            if self._progress is not None:
+                self._progress.reached(step, self._known_steps)
             if attempt.is_asked_to_stop() or is_due:
                 self._save()
         self._after_batch(fetcher)
@@ -190,7 +208,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         """Run Lightning's fit loop from where the attempt before left it: behind a batch's hooks."""
         fit = self._trainer.fit_loop
         fit.setup_data()
-        attempt.expect(self._steps())
+        attempt.expect(self._measure())
         self._data.enter(fit._data_fetcher, go_on=self._leave_if_heard)
         for loop in (fit, fit.epoch_loop, fit.epoch_loop.val_loop):
             # What Lightning does when it restarts is for places that it saves at itself.

@@ -14,7 +14,7 @@ const LONGEST_WAIT_S = 60; // the API's limits count by the minute
 // put into words by the dashboard's process: questions by change.
 export function jobActions(job, questions, context) {
   if (!context.session.changes) return [];
-  const acts = { priority: ["Priority", "", priority], hold: ["Hold", "", hold], release: ["Release", "", release], cancel: ["Cancel", "danger", cancel] };
+  const acts = { priority: ["Priority", "", priority], hold: ["Hold", "", holding(true)], release: ["Release", "", holding(false)], cancel: ["Cancel", "danger", cancel] };
   return Object.entries(acts)
     .filter(([change]) => !questions[change].is_vain && !(change === "hold" && job.state === "held"))
     .map(([change, [text, kind, act]]) => button(text, kind, () => act(job, questions[change], context)));
@@ -46,29 +46,16 @@ function cancel(job, { title, consequence }, context) {
   });
 }
 
-function hold(job, { title, consequence }, context) {
-  confirm(context, {
-    title,
-    consequence: [consequence],
-    label: "Hold it",
-    send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: true }),
-    hasHappened: (seen) => seen.state === "held",
-    done: `${job.name} is held.`,
-    job,
-  });
-}
-
-function release(job, { title, consequence }, context) {
-  confirm(context, {
-    title,
-    consequence: [consequence],
-    label: "Release it",
-    send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: false }),
-    hasHappened: (seen) => seen.state !== "held",
-    done: `${job.name} is released.`,
-    job,
-  });
-}
+// Holds or releases it.
+const holding = (held) => (job, { title, consequence }, context) => confirm(context, {
+  title,
+  consequence: [consequence],
+  label: held ? "Hold it" : "Release it",
+  send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held }),
+  hasHappened: (seen) => (seen.state === "held") === held,
+  done: `${job.name} is ${held ? "held" : "released"}.`,
+  job,
+});
 
 function pause(context, isPaused, waiting) {
   const wanted = !isPaused;
@@ -146,7 +133,8 @@ function trialName(name) {
   return `${name.slice(0, 55)}-trial`.replace(/-+/g, "-");
 }
 
-// asked: {title, consequence: [text], content, label, kind, send(), hasHappened(job), done, then(), isReady(), job}
+// asked: {title, consequence: [text], content, label, kind, send(), hasHappened(job), done, then(), isReady(), job,
+// route}: `route` is where the job is looked at again, "arrays" for one.
 export function confirm(context, asked) {
   const said = h("p", { class: "state", role: "status" });
   const yes = h("button", { type: "submit", class: asked.kind ?? "" }, asked.label);
@@ -206,7 +194,7 @@ export async function sure(context, asked, say = () => {}) {
 // A 409 may be the echo of the first try, which was heard although its answer was not.
 async function happened(context, asked, trouble) {
   if (!asked.job || !asked.hasHappened || ![409, 0, 500, 502, 503, 504].includes(trouble.status)) return false;
-  const seen = await context.api.get(`jobs/${encodeURIComponent(asked.job.name)}`, { estimate: "false" }).catch(() => null);
+  const seen = await context.api.get(`${asked.route ?? "jobs"}/${encodeURIComponent(asked.job.name)}`, { estimate: "false" }).catch(() => null);
   return seen !== null && asked.hasHappened(seen);
 }
 

@@ -5,6 +5,8 @@ import { h, replace } from "./dom.js";
 import { apiName, zoneSaid } from "./format.js";
 import { knowStates } from "./job_cells.js";
 import { pressed, shortcuts } from "./keys.js";
+import { page as arrayPage } from "./pages/array.js";
+import { page as arraysPage } from "./pages/arrays.js";
 import { page as eventsPage } from "./pages/events.js";
 import { page as gatewayPage } from "./pages/gateway.js";
 import { page as jobPage } from "./pages/job.js";
@@ -13,15 +15,18 @@ import { page as moneyPage } from "./pages/money.js";
 import { page as nowPage } from "./pages/now.js";
 import { page as policyPage } from "./pages/policy.js";
 import { page as timelinePage } from "./pages/timeline.js";
+import { page as whatIfPage } from "./pages/what_if.js";
 import { Showing } from "./showing.js";
 
 // In the order of the navigation; `key` follows g.
 export const PAGES = [
   { path: "now", page: nowPage, key: "n" },
   { path: "timeline", page: timelinePage, key: "t" },
-  { path: "jobs", page: jobsPage, key: "j" },
+  { path: "jobs", page: jobsPage, one: jobPage, key: "j" },
+  { path: "arrays", page: arraysPage, one: arrayPage, key: "a" },
   { path: "money", page: moneyPage, key: "m" },
   { path: "policy", page: policyPage, key: "p" },
+  { path: "what-if", page: whatIfPage, key: "i" },
   { path: "events", page: eventsPage, key: "e" },
 ];
 const HIDDEN = [{ path: "gateway", page: gatewayPage, key: "w" }]; // linked at the foot
@@ -38,8 +43,8 @@ export function routeOf(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [first, name] = path.split("/", 2);
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (first === "jobs" && name) return { path: "jobs", page: jobPage, params: { ...params, name: decoded(name) } };
   const found = [...PAGES, ...HIDDEN].find((one) => one.path === (first || "now"));
+  if (found?.one && name) return { path: first, page: found.one, params: { ...params, name: decoded(name) } };
   return found ? { path: found.path, page: found.page, params } : null;
 }
 

@@ -66,11 +66,6 @@ export function duration(seconds) {
   return hours % 24 ? `${Math.floor(hours / 24)}d${hours % 24}h` : `${Math.floor(hours / 24)}d`;
 }
 
-export function secondsBetween(from, to) {
-  const [begin, end] = [date(from), date(to)];
-  return begin && end ? (end - begin) / 1000 : null;
-}
-
 export function since(iso, now = new Date()) {
   const at = date(iso);
   return at ? duration((now - at) / 1000) : DASH;

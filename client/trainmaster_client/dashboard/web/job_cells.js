@@ -28,11 +28,11 @@ export function cutName(text, attributes = {}, tag = "span") {
 }
 
 export function nameCell(row) {
-  if (!row.is_job || !row.name) return cutName(row.cells.job);
+  if (!row.name) return cutName(row.cells.job);
   return cutName(row.name, { href: hrefOf(row), tabindex: "-1" }, "a");
 }
 
-export const hrefOf = (row) => (row.is_job && row.name ? `#/jobs/${encodeURIComponent(row.name)}` : "");
+export const hrefOf = (row) => (row.name ? `#/${row.is_job ? "jobs" : "arrays"}/${encodeURIComponent(row.name)}` : "");
 
 // What comes next: of a running job a bar of what it ran of its longest time; of a waiting one when it starts, as a
 // dot at p50 with a whisker to p90. `reach`: seconds that the whole width stands for, of all rows together.

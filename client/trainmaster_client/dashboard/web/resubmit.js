@@ -53,9 +53,9 @@ export function submission(made, context) {
   };
 }
 
-export function copyOf(request, name) {
+export function copyOf(request, name, longest = LONGEST_NAME) {
   const suffix = `-again-${Math.floor(Date.now() / 1000).toString(36).slice(-5)}`;
-  return { ...request, TrainingJobName: `${name.slice(0, LONGEST_NAME - suffix.length)}${suffix}` };
+  return { ...request, TrainingJobName: `${name.slice(0, longest - suffix.length)}${suffix}` };
 }
 
 // Halves each hyperparameter that is called a batch, and says which.

@@ -74,7 +74,7 @@ export class WaitDrawer {
   #said(row, context) {
     const whole = localTimes(row.cells.reason, context.now);
     if (!row.name) return [whole ? h("p", {}, whole) : null, h("p", { class: "note" }, "It is another team's: its name, and why it waits, are not shown.")];
-    if (!row.is_job) return [h("p", {}, whole), h("p", { class: "note" }, "An array is one row until its tasks start."), command(`trainmaster arrays ${row.name}`, context.say)];
+    if (!row.is_job) return [h("p", {}, whole), h("p", { class: "note" }, "An array is one row until its tasks start."), h("p", {}, h("a", { href: hrefOf(row) }, "Open its page"), h("span", { class: "dim" }, " for its tasks, their values and results")), command(`trainmaster arrays ${row.name}`, context.say)];
     const link = h("p", {}, h("a", { href: hrefOf(row) }, "Open its page"), h("span", { class: "dim" }, " for its story, curves and log"));
     if (!this.#known) return [whole ? h("p", {}, whole) : null, h("p", { class: "note", role: "status" }, "Reading who holds what it needs."), link];
     if (this.#known.trouble) return [whole ? h("p", {}, whole) : null, h("p", { class: "state-error", role: "status" }, told(this.#known.trouble)), link];

@@ -12,9 +12,12 @@ from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.lifecycle.warm_lessons import warm_lesson
 from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.planning.warm_history import WarmHistory
 
 from trainmaster_client.simulate.engine.waiting_lanes import LaneKey
@@ -27,6 +30,7 @@ class PoolLessons:
     """Learned run times by ``learned_key``."""
     warm_histories: dict[str, WarmHistory] = field(default_factory=dict)
     """Records by warm key."""
+    start_records: StartRecords = field(default_factory=StartRecords)
 
     def of_warm(self, pools: Iterable[WarmPool]) -> dict[str, WarmHistory]:
         """Return the records of the keys that instances are kept warm for."""
@@ -39,6 +43,10 @@ class PoolLessons:
         if lesson is not None:
             known = self.warm_histories.get(lesson.key, WarmHistory())
             self.warm_histories[lesson.key] = known.after(lesson)
+
+    def note_start(self, change: Change, *, now: datetime) -> None:
+        """Learn from a start how likely AWS is to have instances of its types."""
+        self.start_records = self.start_records.after(start_lesson(change, at=now))
 
     def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
         """Estimate how long a job of these traits, which counts in these histograms, is going to train."""
@@ -55,7 +63,8 @@ class PoolLessons:
         spec = change.after.spec
         if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
             return
-        trained = change.before.checkpointed + ((attempt.ended_at or now) - attempt.training_since)
+        last = counted_time(spec, attempt, (attempt.ended_at or now) - attempt.training_since)
+        trained = change.before.checkpointed + last
         trained = timedelta(seconds=int(trained.total_seconds()))  # as the table keeps it
         run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=now)
         lane = (spec.team, lane_text(change.after.shapes, spec.choice))
@@ -77,4 +86,5 @@ class PoolLessons:
             run_times=dict(self.run_times),
             learned=dict(self.learned),
             warm_histories=dict(self.warm_histories),
+            start_records=self.start_records,
         )

@@ -11,6 +11,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
+from trainmaster.core.lifecycle.victim_stops import asked_to_stop
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Action, Plan, Start
@@ -23,6 +24,7 @@ from trainmaster.core.planning.changes import (
     ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
+    GrowthAsked,
     HoldEnded,
     HoldLimited,
     HoldPlaced,
@@ -32,6 +34,7 @@ from trainmaster.core.planning.changes import (
     JobStarts,
     LimitForgotten,
     PoolChange,
+    RoomKept,
     StopSent,
     TasksDropped,
     TasksExpanded,
@@ -68,7 +71,6 @@ class PoolPasses:
     tally: Tally
     refused: set[Capacity] = field(default_factory=set)
     """Types of which the account has refused a start of this plan: it would refuse further ones."""
-
     idle: IdlePool | None = None
     """The snapshot of the last plan if that had nothing in it; None if it had."""
 
@@ -124,14 +126,14 @@ class PoolPasses:
         match change:
             case JobStarts(start=start):
                 return self._start(start)
-            case VictimAsked():
+            case VictimAsked() | GrowthAsked():
                 self._ask_to_stop(change)
             case StopSent() | JobDrained():
                 self._stop_running(change)
             case JobRequeued(job=waiting):
                 job = self.state.jobs[waiting.name]
                 self._commit(job, steps.unparked(job))
-            case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
+            case HoldPlaced() | RoomKept() | HoldLimited() | HoldUsed() | HoldEnded():
                 self._change_hold(change)
             case TasksExpanded() | TasksDropped() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
                 self._change_array(change)
@@ -171,10 +173,10 @@ class PoolPasses:
             case _:
                 assert_never(change)
 
-    def _change_hold(self, change: HoldPlaced | HoldLimited | HoldUsed | HoldEnded) -> None:
+    def _change_hold(self, change: HoldPlaced | RoomKept | HoldLimited | HoldUsed | HoldEnded) -> None:
         holds = self.state.holds
         match change:
-            case HoldPlaced(hold=hold):
+            case HoldPlaced(hold=hold) | RoomKept(hold=hold):
                 holds[hold.preemptor] = hold
             case HoldLimited(hold=hold, until=until):
                 holds[hold.preemptor] = replace(hold, until=until)
@@ -190,7 +192,7 @@ class PoolPasses:
         hold = change.hold
         del self.state.holds[hold.preemptor]
         job = self.state.jobs.get(hold.preemptor)
-        if change.ran_out and job is not None and job.is_waiting:
+        if change.ran_out and job is not None and job.is_waiting and not job.changes_width:
             self._commit(job, after_hold_ran_out(job, hold.vector, now=self.sagemaker.now))
 
     def _commit(self, before: Job, after: Job) -> None:
@@ -282,9 +284,9 @@ class PoolPasses:
             if capacity in started:  # others may be above what the calendar has lowered
                 assert count <= there.get(capacity, 0), f"{name} does not fit"
 
-    def _ask_to_stop(self, change: VictimAsked) -> None:
-        job = self.state.jobs[change.victim.name]
-        self._commit(job, steps.preempted_for(job, change.preemption.job, reclaims=change.reclaims))
+    def _ask_to_stop(self, change: VictimAsked | GrowthAsked) -> None:
+        job = self.state.jobs[change.job.name]
+        self._commit(job, asked_to_stop(job, change, now=self.sagemaker.now))
 
     def _stop_running(self, change: StopSent | JobDrained) -> None:
         name = change.job.name

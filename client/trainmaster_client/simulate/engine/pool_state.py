@@ -108,6 +108,7 @@ class PoolState:
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),
+            start_records=self.lessons.start_records,
             gone_preemptors=frozenset(preemptor for preemptor in self.holds if not self._waits(preemptor)),
             budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
             prices=self.prices,
@@ -123,7 +124,7 @@ class PoolState:
 
     def _waits(self, name: str) -> bool:
         job = self.jobs.get(name)
-        return job is not None and job.is_waiting
+        return job is not None and job.awaits_reservation
 
     # ---- changes, as the table takes them
 
@@ -163,6 +164,7 @@ class PoolState:
             self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
             self.served |= served_by(change.ended, at=now)
         self.lessons.note_warm(change, now=now)
+        self.lessons.note_start(change, now=now)
         if self.budgets.limits:
             self.budgets.charge(change)
 

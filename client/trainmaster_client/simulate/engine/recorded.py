@@ -21,6 +21,9 @@ _ENDS = {
     "idle": "stopped",
     "idle-requeue": "stopped",
     "underused-requeue": "stopped",
+    "shrink": "stopped",
+    "grow": "stopped",
+    "max-runtime-at-width": "stopped",
 }
 """Name of an attempt's end by its code; every other code is of a failure."""
 

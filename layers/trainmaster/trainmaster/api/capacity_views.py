@@ -1,9 +1,11 @@
-"""Counts of instances as documents of the API show them: by type, and by capacity type."""
+"""Counts of instances as documents of the API show them: by type, by capacity type, and of elastic jobs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.policy import PoolPolicy
 
 View = dict[str, Any]
@@ -54,3 +56,34 @@ def _free(capacity: Mapping[str, int], taken: Vector, kind: CapacityType) -> dic
         instance_type: max(count - taken.get(Capacity(instance_type, kind), 0), 0)
         for instance_type, count in capacity.items()
     }
+
+
+def elastic_view(job: Job, planned: str | None) -> View | None:
+    """Show the widths of an elastic job; ``wanted`` is that of its next attempt, as far as is decided.
+
+    ``planned`` is what the planner says of the width now; None where it was not asked, or says nothing.
+    """
+    widths = job.spec.widths
+    if widths is None:
+        return None
+    width = job.live.shape.instances if job.live else None
+    wanted = job.elastic.wanted if job.elastic else None
+    if wanted is None and not job.is_final:
+        wanted = widths.largest
+    return {
+        "widths": list(widths.counts),
+        "width": width,
+        "wanted": wanted,
+        "why": planned or _why_this_width(job, width, widths),
+    }
+
+
+def _why_this_width(job: Job, width: int | None, widths: Widths) -> str | None:
+    if job.is_live and job.changes_width and job.reason is not None:
+        return job.reason.message
+    if width is None or width == widths.largest:
+        return None
+    return (
+        f"{width} of {widths.largest} instances; it grows once there is room that no waiting job can use, if"
+        " the time saved is worth the restart"
+    )

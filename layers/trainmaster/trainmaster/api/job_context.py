@@ -144,7 +144,8 @@ class Standing:
 def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) -> Standing:
     """Count the jobs ahead; read them for an estimate, and while old lanes are not in the pool's order."""
     reader = context.outside.reader
-    look = look_at(context.policy.pool(job.spec.pool), context) if job.is_waiting else None
+    asks_planner = job.is_waiting or (job.is_live and job.spec.widths is not None)
+    look = look_at(context.policy.pool(job.spec.pool), context) if asks_planner else None
     shifts = look.shifts if look else shifts_in(context.policy.pool(job.spec.pool), context)
     if _has_a_turn(job) and not estimate and not shifts and not (look and look.snapshot.earlier_lanes):
         count = reader.entries_before(job.spec.pool, (job.score, job.name), most=MAX_POSITION)
@@ -164,6 +165,7 @@ def job_context_of(
         why=reason_now(job, standing.position, standing.look, paused=context.stored.paused),
         share=share_of(job, standing.look),
         latest=latest,
+        width=standing.look.decided.widths.get(job.name) if standing.look else None,
     )
 
 

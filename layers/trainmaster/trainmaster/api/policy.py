@@ -11,7 +11,7 @@ from http import HTTPStatus
 from trainmaster.api.policy_trial import try_policy
 from trainmaster.api.policy_warnings import alarm_warnings, price_warnings, unwatched_warning
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
-from trainmaster.api.views import View, policy_view
+from trainmaster.api.views import View, instant_text, policy_view
 from trainmaster.core.errors import (
     FieldError,
     NotFoundError,
@@ -29,6 +29,7 @@ from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_t
 from trainmaster.core.policy.training_plans import plans_elsewhere
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
+from trainmaster.core.submission.identity import principal_of
 from trainmaster.services.calendars import at_instant, refuse_overbooked
 from trainmaster.services.plan_looks import with_plans
 
@@ -151,7 +152,7 @@ def show_policy(context: RequestContext) -> Answer:
     wanted = context.call.parameters("revision").get("revision")
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
-        text = {"text": written.text if written else None}
+        text = _as_put(context.stored, written.text if written else None)
         unwatched = unwatched_warning(context.policy)
         warnings = context.in_force.warnings + unwatched + price_warnings(context, context.policy)
         return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, warnings) | text)
@@ -159,7 +160,12 @@ def show_policy(context: RequestContext) -> Answer:
     if stored is None:
         raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
     earlier = replace(stored, paused=context.stored.paused)
-    return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(stored)) | {"text": stored.text})
+    facts = _as_put(stored, stored.text)
+    return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(stored)) | facts)
+
+
+def _as_put(stored: StoredPolicy, text: str | None) -> View:
+    return {"text": text, "put_at": instant_text(stored.put_at), "put_by": stored.put_by or None}
 
 
 def put_policy(context: RequestContext) -> Answer:
@@ -182,7 +188,7 @@ def put_policy(context: RequestContext) -> Answer:
             text=text,
             pools=pools,
             replaces=context.stored,
-            history=PolicyPut(at=now, changes=changes),
+            history=PolicyPut(at=now, by=principal_of(context.caller), changes=changes),
         )
     wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, _of_a_put(context, policy)))

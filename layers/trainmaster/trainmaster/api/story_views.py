@@ -1,5 +1,6 @@
 """Show the story of a single job: its attempts, its transitions, and when it may start."""
 
+from trainmaster.api.capacity_views import by_type
 from trainmaster.api.job_context import NO_PROSPECT, Prospect
 from trainmaster.api.paging import fitting
 from trainmaster.api.views import View, instant_text, reason_view
@@ -33,6 +34,7 @@ def _attempt_view(attempt: Attempt) -> View:
         "status": attempt.progress.status if attempt.progress else None,
         "secondary_status": attempt.progress.secondary_status if attempt.progress else None,
         "capacity_type": attempt.capacity_type.value,
+        "instances": by_type(attempt.vector),
         "started_at": instant_text(attempt.claim.at),
         "ended_at": instant_text(attempt.ended_at),
         "reason": reason_view(attempt.reason),

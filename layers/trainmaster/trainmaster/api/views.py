@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from trainmaster.api.capacity_views import by_capacity_type, by_type, free_view, used_view
+from trainmaster.api.capacity_views import by_capacity_type, by_type, elastic_view, free_view, used_view
 from trainmaster.api.paging import fitting
 from trainmaster.api.share_views import job_share_view, team_share_view
 from trainmaster.core.costs.prices import cost_cents
@@ -40,6 +40,8 @@ class JobContext:
     """How the job's team stands; None where that has no effect, or was not asked."""
     latest: Attempt | None = None
     """The last attempt of a job that has no live one, if it was read."""
+    width: str | None = None
+    """The planner's words about an elastic job's width; None where it was not asked, or says nothing."""
     parents: tuple[View, ...] = ()  # its conditions, with the states of their jobs
 
 
@@ -67,6 +69,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "eligible_at": instant_text(job.queued_since),
         "fair_share": job_share_view(around.share, around.pool),
         "attempt": job.attempt,
+        "elastic": elastic_view(job, around.width),
         "array": job.spec.array.facts if job.spec.array else None,
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,

@@ -33,6 +33,8 @@ class WriteCondition:
     places_hold: PreemptionReservation | None = None
     replaces_hold: PreemptionReservation | None = None
     """The reservation stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
+    keeps: tuple[PreemptionReservation, ...] = ()
+    """Reservations for jobs that are stopped to come back at another width; none of them has one yet."""
     ends_hold_of: str | None = None
     drops_hold: PreemptionReservation | None = None
     """The stored reservation that is deleted, which must be as it was seen."""
@@ -199,10 +201,22 @@ class StoredPolicy:
     defaults: int = DEFAULTS
     """Number of the defaults that the revision was written under: a key that it lacks means what it meant
     then."""
+    put_at: datetime | None = None
+    """Instant at which the revision came into force; None of those that earlier releases wrote."""
+    put_by: str = ""
+    """Principal who put it in force; empty if unknown."""
 
-    def followed_by(self, document: Mapping[str, Any], text: str | None) -> "StoredPolicy":
+    def followed_by(
+        self,
+        document: Mapping[str, Any],
+        text: str | None,
+        *,
+        at: datetime | None = None,
+        by: str = "",
+    ) -> "StoredPolicy":
         """Return the next revision, written under the defaults of today; the store raises its version."""
-        return replace(self, revision=self.revision + 1, document=document, text=text, defaults=DEFAULTS)
+        next_one = replace(self, revision=self.revision + 1, document=document, text=text)
+        return replace(next_one, defaults=DEFAULTS, put_at=at, put_by=by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

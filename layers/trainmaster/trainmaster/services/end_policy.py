@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from trainmaster.core.costs.spot_record import record_of
 from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.errors import NameTakenError, RowSetAsideError
 from trainmaster.core.jobs.failures import Diagnosis
@@ -13,7 +14,7 @@ from trainmaster.core.lifecycle import retries, spot_fallback
 from trainmaster.core.lifecycle.decision import EndFacts, Question, questions
 from trainmaster.core.policy import Policy
 from trainmaster.core.request.request import attempt_name
-from trainmaster.ports import JobReader, LogReader, PolicyStore, TrainingApi
+from trainmaster.ports import JobReader, LogReader, PolicyStore, SpotReader, TrainingApi
 from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.scheduler.creation import adoptable
 
@@ -28,6 +29,8 @@ class EndPolicy:
     training: TrainingApi
     logs: LogReader | None
     """Reader of logs; None without that right, and then only FailureReason is known."""
+    spot: SpotReader | None = None
+    """Reader of the records of spot instances; None: they do not count."""
     tails: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The last log read, by training job."""
 
@@ -43,19 +46,35 @@ class EndPolicy:
             diagnosis = self._diagnosis(seen)
             hyperparameters = self._hyperparameters(job, diagnosis)
             facts = replace(facts, diagnosis=diagnosis, hyperparameters=hyperparameters)
-        return replace(facts, policy=self._policy(now)) if unanswered else facts
+        if not unanswered:
+            return facts
+        policy = self._policy(now)
+        is_asked = Question.LEAVES_SPOT in unanswered
+        return replace(
+            facts, policy=policy, spot_records=self._records(job, policy, now=now) if is_asked else {}
+        )
 
     def progress(self, job: Job, seen: Observation, *, now: datetime) -> Job:
         """Apply the spot rules to a job whose attempt runs; they may end its stay on spot."""
         if not spot_fallback.concern(job):
             return job
-        verdict = spot_fallback.verdict(job, seen, self._policy(now), now=now)
+        policy = self._policy(now)
+        records = self._records(job, policy, now=now)
+        verdict = spot_fallback.verdict(job, seen, policy, now=now, records=records)
         if verdict is None:
             return job
         if verdict.stays is None:
             return spot_fallback.leaves_spot(job, verdict.why)
         is_noted = job.live is not None and job.live.spot.stays is not None
         return job if is_noted else spot_fallback.stays_on_spot(job, verdict.stays)
+
+    def _records(self, job: Job, policy: Policy, *, now: datetime) -> spot_fallback.TypeRecords:
+        """Read the records of the live attempt's instance types, where the policy counts them."""
+        if self.spot is None or not policy.governing.spot.count_type:
+            return {}
+        types = {capacity.instance_type for capacity in job.live_attempt.vector}
+        today = now.astimezone(UTC).date()
+        return {name: record_of(self.spot.spot_days(name), today=today) for name in sorted(types)}
 
     def _leaves_it(self, seen: Observation, *, now: datetime) -> bool:
         recent = seen.ended_at is not None and now - seen.ended_at < LEFT_TO_THE_EVENT

@@ -1,15 +1,17 @@
-"""Check once for each attempt whether CloudWatch has any data of its GPUs."""
+"""Look at what CloudWatch has of running attempts: data of their GPUs, and progress in their logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from trainmaster.core.errors import RowSetAsideError
+from trainmaster.core.jobs.elastic_state import NEVER_RAN, reported_progress
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import wanted_of
 from trainmaster.core.monitoring.measurements import due_looks, is_conclusive, sought
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy.governance import Watch
-from trainmaster.ports import Clock, JobReader, JobStore, MetricReader
+from trainmaster.ports import Clock, JobReader, JobStore, LogReader, MetricReader
 from trainmaster.services.deadline import Deadline
 
 
@@ -64,3 +66,49 @@ class MetricLooks:
             return str(self.reader.request(name).get("RoleArn", "of the job"))
         except RowSetAsideError:
             return "of the job"
+
+
+PROGRESS_EVERY = timedelta(minutes=5)
+"""How often the log of an elastic job is read for its progress."""
+MOST_LOGS = 20
+"""Logs that one run reads at most; each may take seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressLooks:
+    """Reads the progress lines of elastic jobs, by which the planner judges what another width is worth."""
+
+    logs: LogReader
+    reader: JobReader
+    store: JobStore
+    clock: Clock
+
+    def run(self, live: Sequence[RunningJob], deadline: Deadline) -> Iterator[Exception]:
+        """Read the logs that are due; yield what failed, for the next run.
+
+        Crash safety: progress is an observation; a death before the write costs a look.
+        """
+        trains = (entry for entry in live if entry.widths is not None and entry.training_since is not None)
+        looks = 0
+        for entry in trains:
+            if deadline.is_over or looks >= MOST_LOGS:
+                return
+            try:
+                looks += self._look(entry)
+            except Exception as error:  # noqa: BLE001  one job must not keep the others waiting
+                yield error
+
+    def _look(self, entry: RunningJob) -> bool:
+        """Note a job's progress; return whether its log was read."""
+        job, now = self.reader.job(entry.name), self.clock()
+        if job is None or job.live is None or job.live.training_job_name != entry.training_job_name:
+            return False
+        state = job.elastic or NEVER_RAN
+        if state.progress is not None and now - state.progress.at < PROGRESS_EVERY:
+            return False
+        lines = self.logs.tail(entry.training_job_name)
+        progress = reported_progress(lines, state.progress, width=job.live.shape.instances, at=now)
+        if progress != state.progress:
+            after = replace(job, elastic=replace(state, progress=progress))
+            self.store.commit([Change(before=job, after=after)], at=now)
+        return True

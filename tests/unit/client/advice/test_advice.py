@@ -350,3 +350,28 @@ def test_a_tag_holds_256_characters() -> None:
 
 def test_nothing_valid_means_no_recommendation() -> None:
     assert recommend([REFUSED], By.START) is None
+
+
+ELASTIC_TAG = {"Key": "trainmaster:elastic", "Value": "2 4 8"}
+ELASTIC: dict[str, Any] = {
+    "ResourceConfig": {"InstanceType": "ml.g5.xlarge", "InstanceCount": 8},
+    "Tags": [ELASTIC_TAG, {"Key": "team", "Value": "vision"}],
+}
+
+
+def test_each_width_of_an_elastic_request_is_a_shape_the_largest_first() -> None:
+    shapes = [str(candidate) for candidate in asked_for(ELASTIC)]
+    assert shapes == ["ml.g5.xlarge=8", "ml.g5.xlarge=4", "ml.g5.xlarge=2"]
+
+
+def test_a_width_is_tried_as_the_only_shape() -> None:
+    team = {"Key": "team", "Value": "vision"}
+    tried = with_shapes(ELASTIC, "ml.g5.xlarge=4")["Tags"]
+    assert tried == [team, {"Key": "trainmaster:alternatives", "Value": "ml.g5.xlarge=4"}]
+    assert with_shapes(ELASTIC, None)["Tags"] == [ELASTIC_TAG, team]
+
+
+def test_a_tag_that_names_no_widths_is_refused_with_the_rule() -> None:
+    spoiled = ELASTIC | {"Tags": [ELASTIC_TAG | {"Value": "8-2"}]}
+    with pytest.raises(InvalidArgumentError, match="trainmaster:elastic"):
+        asked_for(spoiled)

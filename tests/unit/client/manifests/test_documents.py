@@ -271,3 +271,38 @@ def test_source_code_in_s3_is_started_by_our_launcher() -> None:
 def test_a_longer_stop_has_a_longer_grace() -> None:
     body = large_job(Environment={"LAUNCH_STOP_SECONDS": "300"})
     assert pod(made(body, kind=Kind.PYTORCHJOB, claim="fsx").job)["terminationGracePeriodSeconds"] == 310
+
+
+def elastic_job(widths: str) -> dict[str, Any]:
+    resources = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 8, "VolumeSizeInGB": 200}
+    tags = [{"Key": "trainmaster:elastic", "Value": widths}]
+    return large_job(ResourceConfig=resources, Tags=tags)
+
+
+def test_an_elastic_pytorchjob_has_its_least_and_its_largest_width() -> None:
+    spec = made(elastic_job("2-8"), kind=Kind.PYTORCHJOB, claim="fsx").job["spec"]
+    policy = {"minReplicas": 2, "maxReplicas": 8, "rdzvBackend": "c10d", "maxRestarts": 100}
+    assert spec["elasticPolicy"] == policy
+
+
+def test_an_elastic_hyperpod_job_has_its_widths_and_the_queues_snooze() -> None:
+    spec = made(elastic_job("2 4 8"), kind=Kind.HYPERPOD, claim="fsx").job["spec"]
+    assert spec["elasticPolicy"] == {
+        "minReplicas": 2,
+        "maxReplicas": 8,
+        "replicaDiscreteValues": [2, 4, 8],
+        "gracefulShutdownTimeoutInSeconds": 120,
+    }
+    snooze = {"evalPeriodSeconds": 3600, "scaleUpSnoozeTimeInSeconds": 1800}
+    assert spec["runPolicy"]["restartPolicy"] == snooze
+    command = spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["command"]
+    assert "--nnodes=2:8" in command
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_what_an_elastic_job_becomes_is_noted_and_a_rigid_one_has_none(kind: Kind) -> None:
+    noted = " ".join(made(elastic_job("2-8"), kind=kind, claim="fsx").notes)
+    assert "Tags (trainmaster:elastic):" in noted
+    rigid = made(large_job(), kind=kind, claim="fsx").job["spec"]
+    assert "elasticPolicy" not in rigid
+    assert "restartPolicy" not in rigid.get("runPolicy", {})

@@ -16,6 +16,7 @@ ALL: dict[str, Any] = {
     "on_oom": "halve_batch",
     "alternatives": ["ml.g5.12xlarge=1", "ml.g5.4xlarge=4:spot@subnet-0ab1"],
     "plan": "first",
+    "elastic": (2, 4, 8),
 }
 
 
@@ -47,6 +48,7 @@ def test_each_option_is_one_tag() -> None:
         {"Key": "trainmaster:on_oom", "Value": "halve_batch"},
         {"Key": "trainmaster:alternatives", "Value": "ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1"},
         {"Key": "trainmaster:plan", "Value": "first"},
+        {"Key": "trainmaster:elastic", "Value": "2 4 8"},
     ]
 
 
@@ -103,6 +105,12 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
             id="on_oom",
         ),
         pytest.param(
+            {"elastic": [8, 2]},
+            "elastic: [8, 2] is not allowed; give a text like '2-8' or '2-8:2', or a list of counts like"
+            " [2, 4, 8], the least first",
+            id="elastic",
+        ),
+        pytest.param(
             {"plan": "always"}, "plan: 'always' is not allowed; give 'first', 'only' or 'never'", id="plan"
         ),
         pytest.param(
@@ -125,7 +133,7 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         pytest.param(
             {"prioritty": 5},
             "prioritty: is not an option; use one of priority, team, preemptible, retries, "
-            "on_oom, alternatives, plan, after, after_failed",
+            "on_oom, alternatives, plan, elastic, after, after_failed",
             id="no such option",
         ),
         pytest.param(

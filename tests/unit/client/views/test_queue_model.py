@@ -9,8 +9,11 @@ from rich.console import Console
 from rich.text import Text
 from trainmaster_client.cli.queue_table import queue_picture, summary_lines
 from trainmaster_client.cli.screen import print_whole
+from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.start_estimates import StartEstimate
 from trainmaster_client.views.queue_model import QueueAnswers, queue_model
+from trainmaster_client.views.queue_rows import job_row
+from trainmaster_client.views.short_reasons import QueueFacts
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DOCUMENT = Path(__file__).parents[4] / "docs" / "cli.md"
@@ -93,3 +96,12 @@ def printed(width: int) -> str:
 
 def test_the_picture_of_the_document_is_what_eighty_columns_show() -> None:
     assert f"```\n{printed(80)}```\n" in DOCUMENT.read_text()
+
+
+def test_the_details_of_an_elastic_job_say_what_the_queue_says_of_its_width() -> None:
+    document = running("wide", "vision", "p5", "2026-11-21T10:00:00Z", "2026-11-21T20:00:00Z")
+    elastic = {"widths": [1, 2, 4], "width": 2, "wanted": 4, "why": "2 of 4 instances; it grows"}
+    job = job_view(document | {"elastic": elastic})
+    assert job.widths == (1, 2, 4)
+    row = job_row(job, QueueFacts.of([job], POOLS), now=NOON)
+    assert "2 of 4 instances; it grows" in row.details

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.elastic_state import ElasticState, TrainingProgress
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import LIVE, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.states import TRANSITIONS
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, end_of, questions
+from trainmaster.core.lifecycle.settlement import settled
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Governing, OnOom, Recovery, Spot
 from trainmaster.core.policy.plan_windows import PlanSeen, Window
@@ -152,13 +155,47 @@ def on_plan(exit_code: int | None, ended_at: datetime, *, plan_arn: str | None =
     )
 
 
+def at_width(instances: int, state: JobState = S.RUNNING, **of_job: Any) -> EndFacts:
+    """Return the facts of an elastic job whose attempt at a width ran out of time."""
+    live = attempt(shape=Shape(vector=of(instances)), max_runtime=minutes(60))
+    job = live_job(state=state, live=live, widths=Widths(counts=(1, 2, 4)), **of_job)
+    return EndFacts(job=job, seen=SAID[E.MAX_RUNTIME])
+
+
 def some_of_everything() -> Iterator[EndFacts]:
     yield on_plan(143, CLOSES - minutes(4))
+    yield at_width(2)
     classes = (FailureClass.SERVICE, FailureClass.USER_CODE)
     for (state, recorded), said, interruptions in product(STOPPED, SAID.values(), (None, 0)):
         job = job_in(state, recorded, interruptions)
         for failure_class, later in product(classes, (False, True)):
             yield facts_of(job, said, policy=POLICIES[0], failure_class=failure_class, later=later)
+
+
+DONE = ElasticState(progress=TrainingProgress(at=NOON, step=100, steps=100))
+
+
+@pytest.mark.parametrize(
+    ("facts", "becomes"),
+    [
+        pytest.param(at_width(2), (S.PREEMPTED, C.MAX_RUNTIME_AT_WIDTH), id="narrow"),
+        pytest.param(at_width(2, S.STARTING), (S.PREEMPTED, C.MAX_RUNTIME_AT_WIDTH), id="not yet recorded"),
+        pytest.param(at_width(4), (S.STOPPED, C.MAX_RUNTIME), id="at its largest width"),
+        pytest.param(at_width(2, S.STOPPING), (S.STOPPED, C.MAX_RUNTIME), id="asked to stop for good"),
+        pytest.param(at_width(2, elastic=DONE), (S.STOPPED, C.MAX_RUNTIME), id="no step is left"),
+        pytest.param(
+            at_width(2, extensions=3, checkpointed=timedelta(hours=99)),
+            (S.STOPPED, C.MAX_RUNTIME),
+            id="prolonged too often",
+        ),
+    ],
+)
+def test_a_narrow_attempt_whose_time_is_over_comes_back_while_steps_are_left(
+    facts: EndFacts, becomes: tuple[JobState, ReasonCode]
+) -> None:
+    end = decide(facts, now=NOON)
+    assert (end.becomes, end.reason.code) == becomes
+    assert settled(facts.job, end, facts.seen, now=NOON).after.state is becomes[0]
 
 
 @pytest.mark.parametrize("row", ENDS, ids=lambda row: f"{row.says or row.job} {row.only_if or ''}")

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.costs.spot_record import SpotRecord
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState
@@ -294,3 +295,101 @@ def test_attempts_on_demand_say_nothing_about_spot() -> None:
     said = seen(status="Stopped", secondary="Stopped", training_since=NOON, ended_at=TWO_HOURS)
     after = settlement.settled(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
     assert (after.spot.interruptions, after.spot.trained, after.spot.elapsed) == (0, timedelta(), timedelta())
+
+
+def spoiled(interruptions: float, *, hours: float = 10) -> dict[str, SpotRecord]:
+    return {A: SpotRecord(interruptions=interruptions, instance_hours=hours)}
+
+
+COUNTS_TYPE = Spot(count_type=True)
+LONG = timedelta(hours=20)
+
+
+@pytest.mark.parametrize(
+    ("job", "said", "records", "rules", "leaves"),
+    [
+        pytest.param(
+            spot_job(max_runtime=LONG),
+            news(2),
+            spoiled(10),
+            COUNTS_TYPE,
+            True,
+            id="two of its own and two expected",
+        ),
+        pytest.param(
+            spot_job(max_runtime=LONG),
+            news(2),
+            spoiled(2),
+            COUNTS_TYPE,
+            False,
+            id="a calm type foretells too few",
+        ),
+        pytest.param(
+            spot_job(max_runtime=LONG),
+            news(1),
+            spoiled(900),
+            COUNTS_TYPE,
+            False,
+            id="half of the limit at most",
+        ),
+        pytest.param(
+            spot_job(max_runtime=LONG), news(0), spoiled(900), COUNTS_TYPE, False, id="it does well itself"
+        ),
+        pytest.param(
+            spot_job(max_runtime=LONG), news(2), spoiled(10), Spot(), False, id="not without the policy"
+        ),
+        pytest.param(
+            spot_job(max_runtime=LONG), news(2), {}, COUNTS_TYPE, False, id="nothing is known of the type"
+        ),
+        pytest.param(
+            spot_job(max_runtime=LONG),
+            news(2),
+            spoiled(9, hours=0),
+            COUNTS_TYPE,
+            False,
+            id="no hours, no rate",
+        ),
+        pytest.param(
+            spot_job(interruptions=2, max_runtime=LONG),
+            news(0),
+            spoiled(2),
+            COUNTS_TYPE,
+            False,
+            id="its own do not count twice",
+        ),
+        pytest.param(spot_job(), news(2), spoiled(900), COUNTS_TYPE, False, id="no time is left to it"),
+        pytest.param(
+            spot_job(max_runtime=LONG),
+            news(2, trained=100),
+            {"ml.other": spoiled(900)[A]},
+            COUNTS_TYPE,
+            False,
+            id="another type",
+        ),
+    ],
+)
+def test_the_record_of_the_type_counts_up_to_a_bound(
+    job: Job, said: Observation, records: dict[str, SpotRecord], rules: Spot, *, leaves: bool
+) -> None:
+    left = spot_fallback.verdict(job, said, policy(rules), now=TWO_HOURS, records=records)
+    assert (left is not None) is leaves
+
+
+def test_the_reason_says_what_the_type_foretells() -> None:
+    left = spot_fallback.verdict(
+        spot_job(max_runtime=LONG), news(2), policy(COUNTS_TYPE), now=TWO_HOURS, records=spoiled(10)
+    )
+    assert left is not None
+    assert left.why == (
+        "interrupted 2 times on spot, and 2.0 more are to be expected by the record of its instance type, "
+        "together more than 3"
+    )
+
+
+def test_an_end_is_judged_by_the_record_too() -> None:
+    ended = spot_fallback.Ended(seen=news(2), until=TWO_HOURS, records=spoiled(10))
+    preempted = Reason(code=ReasonCode.PREEMPTION, message="made room")
+    moved = spot_fallback.at_end(spot_job(max_runtime=LONG), ended, preempted, policy(COUNTS_TYPE))
+    assert moved is not None
+    assert "record of its instance type" in moved.message
+    assert spot_fallback.at_end(spot_job(max_runtime=LONG), ended, preempted, policy()) is None

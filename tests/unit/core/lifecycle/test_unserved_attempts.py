@@ -1,6 +1,7 @@
 """What a job notes of attempts that others were stopped for, and of its own stops."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.backoff import BACKOFF_MAX, backoff
 from trainmaster.core.lifecycle.decision import End
 from trainmaster.core.lifecycle.retries import Retry
-from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
+from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off, start_lesson
 from trainmaster.core.planning.queue_entries import waiting_entry
 
 from tests.builders import ENTRY, NOON, A, B, attempt, changed, job, live_job, minutes, of, seen, waiting
@@ -233,3 +234,52 @@ def test_stops_in_a_row_for_the_same_job_are_counted() -> None:
     other = StopsInARow(preemptor=Preemptor(name="other", team="default"), count=5)
     assert over(replace(victim(), stopped_for=other), STOPPED).stopped_for == after.stopped_for
     assert over(changed(starts(), stopped_for=other)).stopped_for == other
+
+
+TRAINS = seen(status="InProgress", secondary="Training", training_since=NOON)
+
+
+def lesson(before: Job, end: Observation) -> bool | None:
+    """Tell whether the attempt counts as one that trained; None: it does not count."""
+    change = observed(before, end, now=NOON + minutes(1))
+    assert change is not None
+    start = start_lesson(change, at=NOON + minutes(1))
+    assert start is None or (start.vector == before.vector and start.at == NOON + minutes(1))
+    return None if start is None else start.trained
+
+
+def trained_since(at: datetime) -> Job:
+    change = observed(starts(), seen(status="InProgress", secondary="Training", training_since=at), now=NOON)
+    assert change is not None
+    return change.after
+
+
+def on_warm_pool(before: Job) -> Job:
+    assert before.live is not None
+    return replace(before, live=replace(before.live, claim=replace(before.live.claim, reuses="left-warm")))
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "expected"),
+    [
+        pytest.param(starts(), TRAINS, True, id="it trains"),
+        pytest.param(starts(), NO_CAPACITY, False, id="AWS had no instances"),
+        pytest.param(
+            trained_since(NOON - minutes(9)),
+            seen(training_since=NOON - minutes(9), status="Completed", ended_at=NOON),
+            None,
+            id="it was seen to train before",
+        ),
+        pytest.param(
+            starts(),
+            seen(status="Failed", secondary="Failed", failure_reason="AlgorithmError: no", ended_at=NOON),
+            None,
+            id="it failed for another reason",
+        ),
+        pytest.param(on_warm_pool(starts()), NO_CAPACITY, None, id="it had the instances of a warm pool"),
+    ],
+)
+def test_a_start_teaches_once_whether_aws_had_its_instances(
+    before: Job, end: Observation, *, expected: bool | None
+) -> None:
+    assert lesson(before, end) is expected

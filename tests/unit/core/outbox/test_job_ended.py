@@ -261,6 +261,22 @@ def test_a_preempted_job_hears_of_the_job_of_its_own_team() -> None:
     assert (notice.detail["lost_seconds"], notice.detail["lost_to"]) == (600, "preemption")
 
 
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("shrink", "gave instances to another job and comes back at once, narrower."),
+        ("grow", "was stopped to come back at once on more instances."),
+        ("max-runtime-at-width", "ran out of time at a narrow width and is back in the queue."),
+    ],
+)
+def test_a_change_of_width_is_told_as_what_it_is(code: str, what: str) -> None:
+    asked = replace(trains(), state=JobState.PREEMPTING)
+    notice = told(back(asked, JobState.PREEMPTED, code, "why", ended={"lost": minutes(0)}))
+    assert notice.kind is NoticeKind.JOB_PREEMPTED
+    assert notice.what.startswith(f"Job train-1 {what}")
+    assert notice.todo == "It is in the queue and starts again automatically."
+
+
 def test_of_a_job_of_another_team_only_the_team_is_named() -> None:
     notice = told(preempted(waiting("secret-project", team="speech")))
     assert notice.why == "made room for a job of team speech"

@@ -10,11 +10,13 @@ from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.preemption import Chosen, Preemptor
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.start_records import StartLesson, StartRecords
 from trainmaster.core.policy import PoolPolicy, PreemptionCost
 
-from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
+from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.core.planning.plans import decided, quota, shared, told
 
 COST = PreemptionCost(enabled=True, lost_work=3, longest_wait=None)
@@ -492,3 +494,56 @@ def test_a_wait_is_the_time_that_a_job_did_not_train() -> None:
     fresh = waiting("w", priority=100, minutes_ago=600, trained=timedelta(minutes=599))
     assert stopped(victim, by=fresh) == ()
     assert stopped(victim, by=waiting("w", priority=100, minutes_ago=600)) == ("r",)
+
+
+def short_of(*, bad: int, instance_type: str = A) -> StartRecords:
+    records = StartRecords()
+    for _ in range(bad):
+        vector = of(1, instance_type=instance_type)
+        records = records.after(StartLesson(vector=vector, trained=False, at=NOON.replace(hour=0)))
+    return records
+
+
+@pytest.mark.parametrize(
+    ("bad", "minutes_lost"),
+    [
+        pytest.param(0, 0, id="none known"),
+        pytest.param(1, 15, id="chance 1/3: half a failed start before one that trains"),
+        pytest.param(6, 90, id="chance 3/4: three of them"),
+    ],
+)
+def test_a_stop_costs_the_starts_that_are_expected_to_find_no_instances(bad: int, minutes_lost: int) -> None:
+    job = running("r", minutes_ago=20, training_since=at(-10), last_checkpoint=NOON, priority=0)
+    prices = replace(PRICES, start_records=short_of(bad=bad))
+    assert prices.of_stop(job) == pytest.approx((10 + 2 + minutes_lost) / 60, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param(short_of(bad=0), ("r",), id="none known: a small loss"),
+        pytest.param(short_of(bad=6, instance_type=B), ("r",), id="another type is scarce"),
+        pytest.param(short_of(bad=6), (), id="the type is scarce: it may not get its place back"),
+    ],
+)
+def test_no_loss_is_small_where_the_place_may_be_lost(
+    records: StartRecords, expected: tuple[str, ...]
+) -> None:
+    """The preemptor would wait a minute."""
+    victim = known("r", minutes_ago=60, last_checkpoint=at(-1), ends_by=at(1))
+    world = replace(snapshot(victim, waiting("w", priority=9)), start_records=records)
+    steps = decided(world, with_cost(pool(1)))
+    assert tuple(name for step in steps for name in step[2:]) == expected
+
+
+def test_what_the_preemptor_may_not_get_spares_less() -> None:
+    """1/3 of its starts would find no instances: 6 x 0.61 h spared are 2.44, less than is lost."""
+    victim = known("r", minutes_ago=60, ends_by=at(36.5))
+    preemptor = Preemptor(job=waiting("w", priority=100), shape=waiting("w").shapes[0], tier=0)
+    chosen = Chosen(victims=(victim,), short=of(1))
+    known_ends = replace(PRICES, ends=ExpectedEnds(running=(victim,), now=NOON))
+    scarce = replace(known_ends, start_records=short_of(bad=1))
+    sure, unsure = (one.refusal(preemptor, chosen, reclaims=False) for one in (known_ends, scarce))
+    assert sure is None
+    assert unsure is not None
+    assert unsure.quote.is_served == pytest.approx(2 / 3, rel=1e-3)

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.planning.superfluous_victims import least_stops
 from trainmaster.core.policy import Preemption, PreemptionCost
 
 from tests.builders import NOON, minutes, of, pool, running, snapshot, waiting
+from tests.properties.carrying_out import preempted
 from tests.unit.core.planning.plans import decided, quota, shape, told
 
 FREE = Preemption(cost=PreemptionCost(enabled=False))
@@ -52,6 +54,26 @@ def test_a_team_above_its_limit_needs_its_own_victims() -> None:
     assert decided(world, rules) == [("preempt for", "first", "small"), ("preempt for", "wide", "big")]
 
 
+def test_a_single_victim_goes_on_whose_instances_others_leave() -> None:
+    """The large job leaves one of four; with it one stop of two is enough for the first."""
+    small = [running(name, minutes_ago=age) for name, age in (("s1", 10), ("s2", 20))]
+    first = waiting("first", priority=9, n=2, minutes_ago=5)
+    world = snapshot(*small, BIG, first, TWO[1])
+    rules = replace(pool(6), preemption=FREE)
+    assert decided(world, rules) == [("preempt for", "first", "s1"), ("preempt for", "wide", "big")]
+    assert told(world, rules, "first")[1] == "s1 is stopping to make room for ml.a.xlarge=2"
+
+
+def test_whoever_gets_a_part_of_others_asks_further_jobs_if_these_are_never_stopped() -> None:
+    small = [running(name, minutes_ago=age) for name, age in (("s1", 10), ("s2", 20))]
+    first = waiting("first", priority=9, n=2, minutes_ago=5)
+    rules = replace(pool(6), preemption=FREE)
+    decided_first = plan(snapshot(*small, BIG, first, TWO[1]), rules, now=NOON).actions[0]
+    assert isinstance(decided_first, Preempt)
+    died = preempted(decided_first, snapshot(*small, BIG, first), most=1)
+    assert decided(died, rules)[-1] == ("preempt for", "first", "s2")
+
+
 def preempts(job: WaitingJob, *victims: RunningJob, short: Vector) -> Preempt:
     return Preempt(job=job, shape=job.shapes[0], victims=victims, used={}, short=short)
 
@@ -60,11 +82,13 @@ def preempts(job: WaitingJob, *victims: RunningJob, short: Vector) -> Preempt:
     ("spare", "expected"),
     [
         pytest.param(0, [("first", ("a", "b")), ("wide", ("c",))], id="nothing is left"),
-        pytest.param(1, [("first", ("a", "b")), ("wide", ("c",))], id="too little for a whole preemption"),
-        pytest.param(2, [("wide", ("c",))], id="enough for one"),
+        pytest.param(1, [("first", ("a",)), ("wide", ("c",))], id="enough for one victim: b costs more"),
+        pytest.param(2, [("wide", ("c",))], id="enough for a preemption: all of it"),
     ],
 )
-def test_a_preemption_is_dropped_as_a_whole(spare: int, expected: list[tuple[str, tuple[str, ...]]]) -> None:
+def test_what_is_left_over_spares_a_preemption_or_single_victims(
+    spare: int, expected: list[tuple[str, tuple[str, ...]]]
+) -> None:
     a, b = (running(name, minutes_ago=age) for name, age in (("a", 10), ("b", 20)))
     c = running("c", n=3, minutes_ago=90)
     first = preempts(waiting("first", n=2), a, b, short=of(2))
@@ -74,6 +98,8 @@ def test_a_preemption_is_dropped_as_a_whole(spare: int, expected: list[tuple[str
         (one.job.name, tuple(job.name for job in one.victims)) for one in left if isinstance(one, Preempt)
     ]
     assert found == expected
+    lacking = {one.job.name: one.short for one in left if isinstance(one, Preempt)}
+    assert lacking.get("first", of(2)) == of(2), "whatever the others do not free is asked of further jobs"
 
 
 def test_who_needs_its_own_victims_keeps_them() -> None:

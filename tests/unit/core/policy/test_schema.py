@@ -133,7 +133,13 @@ FULL: dict[str, Any] = {
     ],
     "admins": [ARN],
     "prices": {P5: 60.5},
-    "spot": {"max_wait": "2h", "max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
+    "spot": {
+        "max_wait": "2h",
+        "max_interruptions": 3,
+        "min_progress_ratio": 0.5,
+        "count_type": True,
+        "fallback": "on-demand",
+    },
     "unmanaged_jobs": {"then": "stop", "except_principals": [ARN], "except_tuning_jobs": False},
     "idle": {"gpu_below_percent": 5, "for": "30m", "period": "15m", "then": "requeue", "warn_first": "5m"},
     "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify", "warn_first": "2h"},
@@ -379,7 +385,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 65
+    assert len(shown) == 66
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

@@ -27,6 +27,8 @@ LINE = StepMetrics(
     ckpt_step=100,
     ckpt_stall_ms=7.0,
     goodput=0.982,
+    width=8,
+    steps=1000,
 ).line()
 
 
@@ -79,6 +81,7 @@ def test_the_definitions_of_the_training_program_find_what_it_prints() -> None:
         "train:ckpt_step": 100.0,
         "train:ckpt_stall_ms": 7.0,
         "train:goodput": 0.982,
+        "train:width": 8.0,
     }
 
 

@@ -32,7 +32,7 @@ def test_every_option_is_declared_in_one_section() -> None:
 
 def test_the_whole_may_be_given_wherever_a_section_is_wanted() -> None:
     kinds = [kind for name, kind in vars(sections).items() if name.endswith("Options")]
-    assert len(kinds) == 10
+    assert len(kinds) == 11
     config = TrainConfig(batch_size=4, lr=1e-4)
     for kind in kinds:
         assert isinstance(config, kind)

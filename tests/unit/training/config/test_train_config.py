@@ -216,3 +216,9 @@ def test_what_the_job_sets_itself_is_left_alone() -> None:
 def test_an_evaluation_and_its_data_belong_together(options: tuple[str, ...], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         read_config(options, {})
+
+
+def test_a_pace_by_sample_makes_steps_of_fewer_ranks_longer() -> None:
+    config = TrainConfig(batch_size=8, min_sample_seconds=0.5, min_step_seconds=0.75)
+    assert [config.shortest_step(shares) for shares in (1, 4, 8)] == [4.0, 1.0, 0.75]
+    assert TrainConfig().shortest_step(1) == 0.0

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from training.monitoring.goodput import Goodput, Lap, Meter
+from training.monitoring.goodput import Goodput, Lap, Meter, WidthTime
 
 
 def _after(start: Goodput, *steps: float) -> Goodput:
@@ -121,3 +121,27 @@ def test_the_next_step_is_judged_by_the_longest_of_the_last_few() -> None:
     clock.now += 3.0  # the device was still at work
     meter.lap()
     assert meter.longest_step == 5.0
+
+
+def test_steps_and_seconds_are_counted_at_the_width_of_each_attempt() -> None:
+    """Train four steps at width 4, then two slower ones at width 2; one more is lost with the machine."""
+    clock = Clock()
+    wide = Meter(None, width=4, clock=clock, wall_clock=clock)
+    for _ in range(4):
+        _step(wide, clock, 1.0)
+    narrow = Meter(wide.carried(), width=2, clock=clock, wall_clock=clock)
+    for _ in range(2):
+        _step(narrow, clock, 2.0)
+    saved = narrow.carried()
+    _step(narrow, clock, 2.0)
+    again = Meter(saved, width=4, clock=clock, wall_clock=clock)
+    assert again.by_width() == [
+        WidthTime(width=2, steps=2, seconds=4.0),
+        WidthTime(width=4, steps=4, seconds=4.0),
+    ]
+
+
+def test_a_checkpoint_of_an_earlier_program_says_nothing_of_widths() -> None:
+    clock = Clock()
+    meter = Meter({"goodput_started_at": 0.0}, width=2, clock=clock, wall_clock=clock)
+    assert meter.by_width() == []

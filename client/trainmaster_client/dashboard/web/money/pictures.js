@@ -60,7 +60,7 @@ function weekPanel(pool, week) {
     h("tr", {}, h("th", { scope: "row" }, String(hour).padStart(2, "0")), week.cells.map((day) => heatCell(day[hour]))));
   return h("section", { class: "panel week" },
     h("h3", { class: "name" }, h("bdi", {}, title)),
-    h("p", {}, h("b", { class: `advice-${judged.advice}` }, adviceText(judged))),
+    h("p", {}, h("b", { class: `advice-${judged.advice}` }, adviceText(judged)), " ", h("a", { href: "#/what-if" }, "What one more or fewer would have done")),
     h("table", { class: "heat" },
       h("caption", { class: "quiet" }, `Use of ${title} by hour of the week`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "h"), DAYS.map((day) => h("th", { scope: "col" }, day)))),

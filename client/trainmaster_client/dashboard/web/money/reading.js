@@ -32,8 +32,8 @@ async function readUsage(api, { month, groupBy, team }, signal) {
   const grouped = (by) => api.all("usage", { team, month, group_by: by }, "groups", { signal });
   try {
     const [chosen, days] = await Promise.all([grouped(groupBy), slowly(`days ${month} ${team}`, () => grouped("day"))]);
-    const { groups, total, truncated, running } = chosen;
-    return { groups, total, running: running ?? null, isCut: Boolean(truncated), days: days.groups, isOlder: false };
+    const { groups, total, truncated, running, unused_plan: unusedPlans = [] } = chosen;
+    return { groups, total, running: running ?? null, isCut: Boolean(truncated), days: days.groups, unusedPlans, isOlder: false };
   } catch (trouble) {
     if (!isUnknownParameter(trouble)) throw trouble;
   }

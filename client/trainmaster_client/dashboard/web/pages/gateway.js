@@ -1,6 +1,7 @@
 // What this process is and did so far: where it calls, as whom, how often and how fast.
 
 import { h, replace } from "../dom.js";
+import { plainTable } from "../plain_table.js";
 
 export const page = {
   title: "Gateway",
@@ -44,9 +45,5 @@ function calls(operations) {
     `${one.p50_ms} ms`,
     `${one.p95_ms} ms`,
   ]);
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Calls so far" },
-    h("table", {},
-      h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)))),
-      h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((text) => h("td", {}, text))))),
-    ));
+  return plainTable("Calls so far", head, rows);
 }

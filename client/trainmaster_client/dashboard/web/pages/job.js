@@ -74,6 +74,7 @@ function head({ job, row, wait, questions }, context) {
       h("div", {},
         reason && !isWaiting ? h("p", {}, reason) : null,
         h("dl", { class: "facts" }, facts(job, row, context).filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+        family(job),
         commands(job, isWaiting, context)),
       aside),
   ];
@@ -85,31 +86,50 @@ function facts(job, row, { now }) {
   const array = job.array?.name;
   return [
     ["Where", `${row.cells.pool}, ${row.cells.instances}`],
+    ["Width", width(job.elastic)],
     ["By", [job.team, owner].filter(Boolean).join(" / ")],
     ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
-    ["Array", array ? `${array}, task ${job.array.index}` : null],
+    ["Array", array ? [h("a", { href: `#/arrays/${encodeURIComponent(array)}` }, array), `, task ${job.array.index}`] : null],
+    ["Width", width(job.elastic)],
     ["Attempts", `${attempts.length}, ${counted(job.preemptions, "preemption", "preemptions")}, ${counted(job.retries, "retry", "retries")}`],
-    ["Cost", `${usd(job.cost_usd)}${job.cost_is_estimate ? " so far, an estimate" : ""}`],
+    ["Cost", `${usd(job.cost_usd)}${job.cost_is_estimate ? " so far, an estimate" : ""}${likelyTotal(job, row)}`],
     ["Checkpoint", checkpoint(attempts, now)],
     ["Ends", job.ends_by ? `by ${clock(job.ends_by, now)} at the latest (${duration((new Date(job.ends_by) - now) / 1000)})` : null],
     ["Priority", `${job.priority}${job.effective_priority > job.priority ? ` (${job.effective_priority} with its age)` : ""}`],
     ["Position", isIn("waiting", job.state) ? place(job) : null],
-    ["After", parents(job)],
-    ["Before", dependents(job)],
   ];
+}
+
+// Instances of an elastic job beside the most that it may have, and what the queue says of them.
+function width(elastic) {
+  if (!elastic) return null;
+  const most = Math.max(...elastic.widths);
+  return elastic.why ?? `${elastic.width ?? "none yet"} of ${most} instances`;
 }
 
 const linked = (name) => h("a", { href: `#/jobs/${encodeURIComponent(name)}` }, name);
 
-function parents(job) {
-  const all = job.after ?? [];
-  return all.length ? all.map((one, index) => [index ? ", " : "", one.job ? linked(one.job) : "another team's job", ` (${[one.type === "afterok" ? "" : one.type, one.state].filter(Boolean).join(", ")})`]) : null;
+// Of a job in its first attempt, whose whole cost is that attempt's.
+function likelyTotal(job, { ran_seconds: ran, left_seconds: left }) {
+  if ((job.attempts ?? []).length !== 1 || !job.cost_usd || !ran || left === null) return "";
+  return `; at most ${usd((job.cost_usd * (ran + left)) / ran)} if it runs for its longest time`;
 }
 
-function dependents(job) {
-  const all = job.dependents ?? [];
-  const further = (job.dependents_count ?? all.length) - all.length;
-  return all.length ? [all.map((name, index) => [index ? ", " : "", linked(name)]), further > 0 ? ` and ${further} more` : ""] : null;
+function width(elastic) {
+  if (!elastic) return null;
+  const { widths, width: now, wanted, why } = elastic;
+  return [now ? `${now} of ${widths.join(", ")} instances` : `one of ${widths.join(", ")} instances`, wanted && wanted !== now ? `, next ${wanted}` : "", why ? `: ${typeof why === "string" ? why : why.message}` : ""].join("");
+}
+
+// What it waits for, itself, and what waits for it, from left to right.
+function family(job) {
+  const [before, behind] = [job.after ?? [], job.dependents ?? []];
+  if (!before.length && !behind.length) return null;
+  const further = (job.dependents_count ?? behind.length) - behind.length;
+  const column = (label, items) => (items.length ? h("ul", { "aria-label": label }, items.map((item) => h("li", {}, item))) : null);
+  const parents = before.map((one) => [one.job ? linked(one.job) : "another team's job", h("span", { class: "dim" }, ` ${[one.type === "afterok" ? "" : one.type, one.state].filter(Boolean).join(", ")}`)]);
+  return h("section", { class: "family", "aria-label": "Parents and children" },
+    column("It waits for", parents), h("p", {}, h("b", {}, job.name)), column("Wait for it", [...behind.map(linked), ...(further > 0 ? [`and ${further} more`] : [])]));
 }
 
 // What a reader would type for the same in a terminal.

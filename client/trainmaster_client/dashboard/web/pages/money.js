@@ -1,7 +1,7 @@
 // Money: what a month was spent on, by whom, what it will come to, what is wasted, and whether the pools fit.
 
 import { h, replace } from "../dom.js";
-import { count, usd } from "../format.js";
+import { count, percent, usd } from "../format.js";
 import { csvOf, forecastOf, recentMonths, totalOf, usefulShare } from "../money/figures.js";
 import { daysPicture, weeksPicture } from "../money/pictures.js";
 import { GROUPINGS, readMoney } from "../money/reading.js";
@@ -23,7 +23,9 @@ export const page = {
       filters(data, context),
       data.isCut ? h("p", { class: "warning" }, "There are more jobs than one answer reads: what belongs to the others is under (not said).") : null,
       data.isOlder ? h("p", { class: "warning" }, "This stack is older than this page: it has one team's month by job, and no other groups.") : null,
+      h("p", {}, h("b", {}, sentence(data, total))),
       headline(data, { total, forecast }),
+      unusedPlansSaid(data),
       budgets(data),
       groups(data, total, context),
       data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast, root.clientWidth)] : null,
@@ -68,6 +70,21 @@ function download({ month, groupBy, groups }) {
 function reservedOf({ budgets }) {
   if (!budgets.read || budgets.budgets.length < budgets.read) return null;
   return budgets.budgets.reduce((sum, one) => sum + (one.reserved ?? 0), 0);
+}
+
+// The month in one sentence, for who reads no further.
+export function sentence({ month, groupBy, groups, budgets, running }, total) {
+  if (!(total.usd > 0)) return total.usd === null ? `What ${month} cost is unknown.` : `Nothing is booked in ${month} yet${running?.jobs ? "; jobs run" : ""}.`;
+  const limit = budgets.budgets.reduce((sum, one) => sum + one.limit, 0);
+  const [top] = [...groups].sort((one, other) => (other.usd ?? 0) - (one.usd ?? 0));
+  const most = groups.length > 1 && top.key && groupBy !== "day" ? `, most of it by ${top.key} (${percent((top.usd ?? 0) / total.usd)})` : "";
+  return `${usd(total.usd)} were spent in ${month}${limit ? `, ${percent(total.usd / limit)} of the budgets` : ""}${most}; ${usefulText(usefulShare(total))} of it useful.`;
+}
+
+// Paid hours of training plans in which no job held an instance.
+function unusedPlansSaid({ unusedPlans = [] }) {
+  return unusedPlans.map(({ pool, paid_hours: paid, instance_hours: unused, usd: amount }) =>
+    h("p", { class: "note" }, `Training plan of ${pool}: of ${paid === null ? "its" : count(Math.round(paid))} paid instance-hours ${unused === null ? "it is not known how many" : `${count(Math.round(unused))} (${usd(amount)})`} were unused.`));
 }
 
 function headline(data, { total, forecast }) {

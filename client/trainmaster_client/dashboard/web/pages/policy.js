@@ -4,6 +4,7 @@ import { Trouble, TroubleKind, orMissing } from "../api.js";
 import { h, replace } from "../dom.js";
 import { PolicyEditor, errorList } from "../policy/editor.js";
 import { policyOverview } from "../policy/overview.js";
+import { PolicyRevisions } from "../policy/revisions.js";
 import { rulesShown } from "../policy/rules.js";
 
 export const page = {
@@ -24,18 +25,19 @@ export const page = {
     const { state } = context;
     if (!state.top) {
       state.top = h("div", {});
-      state.editor = new PolicyEditor();
+      [state.editor, state.revisions] = [new PolicyEditor(), new PolicyRevisions()];
       state.rules = h("div", {});
-      replace(root, h("h1", {}, page.title), state.top, state.rules, state.editor.element);
+      replace(root, h("h1", {}, page.title), state.top, state.rules, state.editor.element, state.revisions.element);
     }
     replace(state.top, data.policy ? [inForce(data.policy), policyOverview(data.policy.policy ?? data.policy)] : bound(data.rules));
-    state.editor.element.hidden = !data.policy;
-    if (data.policy) state.editor.update(data.policy, context);
+    state.editor.element.hidden = state.revisions.element.hidden = !data.policy;
+    if (data.policy) for (const part of [state.editor, state.revisions]) part.update(data.policy, context);
     replace(state.rules, data.rules ? rulesShown(data.rules, Boolean(data.policy)) : null);
   },
 };
 
-async function forAdmins(promise) {
+// Null for who is no admin.
+export async function forAdmins(promise) {
   try {
     return await promise;
   } catch (trouble) {

@@ -47,6 +47,7 @@ function packed(data, now) {
     read: data.read,
     since: sinces.length ? Math.max(...sinces) : null,
     teams: data.teams,
+    jobs: new Map(data.answers.flatMap(({ jobs }) => jobs.filter((one) => one.name).map((one) => [one.name, one]))),
     estimates: Object.fromEntries(data.answers.map(({ pool, estimates }) => [pool, estimates])),
   };
 }

@@ -2,8 +2,9 @@
 
 import { Trouble } from "../api.js";
 import { h, replace } from "../dom.js";
+import { plainTable } from "../plain_table.js";
 import { countsText, groupedChanges, lineDiff } from "./changes.js";
-import { parsedPolicy } from "./document.js";
+import { differenceShown, parsedPolicy, textOf } from "./document.js";
 import { PolicyReplay } from "./replay.js";
 
 const CHANGES_AT_ONCE = 100;
@@ -102,13 +103,12 @@ export class PolicyEditor {
 
   #trial(answer, groups) {
     const lines = lineDiff(this.#from.text, this.#tried.text);
-    const looks = { "+": "added", "-": "removed" };
     return [
       h("p", {}, h("b", {}, countsText(groups, answer.truncated))),
       answer.warnings?.length ? errorList(answer.warnings, "warning") : null,
       groups.map(changesShown),
       h("h2", {}, `Against revision ${this.#from.revision}`),
-      h("pre", { class: "difference", tabindex: "0" }, lines.map(({ sign, text }) => h("span", { class: looks[sign] ?? "same" }, `${sign} ${text}`))),
+      differenceShown(lines),
     ];
   }
 
@@ -164,19 +164,12 @@ export class PolicyEditor {
   }
 }
 
-// As its author wrote it; JSON, which YAML contains, where only the document is kept.
-export const textOf = ({ text, policy }) => text ?? `${JSON.stringify(policy, null, 2)}\n`;
-
 function changesShown({ kind, label, changes }) {
-  const rows = changes.slice(0, CHANGES_AT_ONCE).map(({ job, team, pool, message }) =>
-    h("tr", {}, [job ?? "(other team's)", team, pool, message].map((text) => h("td", { class: "name" }, h("bdi", {}, text)))));
+  const rows = changes.slice(0, CHANGES_AT_ONCE).map(({ job, team, pool, message }) => [job ?? "(other team's)", team, pool, message]);
   const rest = changes.length - rows.length;
   return h("details", { open: changes.length <= 10 },
     h("summary", {}, h("b", { class: `change-${kind}` }, changes.length), ` ${label}`),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-      h("table", {},
-        h("thead", {}, h("tr", {}, ["Job", "Team", "Pool", "Why"].map((text) => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, rows))),
+    plainTable(label, ["Job", "Team", "Pool", "Why"], rows),
     rest > 0 ? h("p", { class: "note" }, `and ${rest} more`) : null);
 }
 

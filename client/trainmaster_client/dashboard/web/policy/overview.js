@@ -2,9 +2,9 @@
 
 import { h } from "../dom.js";
 import { localTimes, usd } from "../format.js";
+import { plainTable as table } from "../plain_table.js";
 import { said } from "./rules.js";
 
-const LONG = 40; // letters of a text that may break anywhere
 const SHOWN = new Set(["name", "capacity", "spot_capacity", "quotas", "calendar"]);
 
 export function policyOverview({ pools = [], teams = [] }) {
@@ -55,12 +55,4 @@ function calendar(pools) {
     return [pool.name, when, countsText(capacity), countsText(spot), said(rest) || "–"];
   }));
   return rows.length ? [h("h2", {}, "Calendar"), table("Calendar", ["Pool", "When", "Instances", "Spot", "And"], rows)] : null;
-}
-
-function table(label, heads, rows) {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    h("table", {},
-      h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))),
-      h("tbody", {}, rows.map(([first, ...cells]) =>
-        h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, first)), cells.map((text) => h("td", { class: String(text).length > LONG ? "name" : null }, h("bdi", {}, text))))))));
 }

@@ -2,6 +2,7 @@
 
 import { Trouble } from "../api.js";
 import { h, replace } from "../dom.js";
+import { plainTable } from "../plain_table.js";
 
 const LOOK_MS = 1000;
 export const DAYS = 14;
@@ -14,9 +15,11 @@ export class PolicyReplay {
   #textOf = () => "";
   #timer = null;
 
-  // `textOf` gives the text of the policy to replay.
-  constructor(textOf) {
-    this.#textOf = textOf;
+  #onstart = () => {};
+
+  // `textOf` gives the text of the policy to replay; `onstart` gets the id of each replay that starts.
+  constructor(textOf, onstart = () => {}) {
+    [this.#textOf, this.#onstart] = [textOf, onstart];
     this.element = h("section", { "aria-labelledby": "policy-replay" },
       h("h2", { id: "policy-replay" }, "What if it had been in force?"),
       h("p", { class: "note" }, `The jobs of the last ${DAYS} days are replayed by the scheduler's own planner, under this document and under the policy in force. It runs on the machine of this dashboard and changes nothing.`),
@@ -31,15 +34,23 @@ export class PolicyReplay {
   #paint() {
     const isRunning = this.#running !== null;
     replace(this.#buttons,
-      h("button", { type: "button", "data-key": "replay", disabled: isRunning, onclick: () => this.#start() }, `Replay the last ${DAYS} days`),
+      h("button", { type: "button", "data-key": "replay", disabled: isRunning, onclick: () => this.start() }, `Replay the last ${DAYS} days`),
       isRunning ? h("button", { type: "button", "data-key": "cancel-replay", onclick: () => this.#cancel() }, "Cancel the replay") : null,
       isRunning ? progressShown(this.#running) : null);
   }
 
-  #start() {
+  // One that was started before, in another look at the page.
+  resume(id, context) {
+    [this.#id, this.context] = [id, context];
+    return this.#asking(async () => this.#hear(await context.api.local(`replays/${id}`)));
+  }
+
+  start() {
+    if (this.#running) return null;
     return this.#asking(async () => {
       this.#id = newId();
       replace(this.#answer);
+      this.#onstart(this.#id);
       const headers = { "trainmaster-replay": "start", "trainmaster-policy": await packed(this.#textOf()) };
       this.#hear(await this.context.api.local(`replays/${this.#id}`, {}, { headers }));
     });
@@ -89,23 +100,18 @@ function outcomeShown({ id, state, error, result, has_report: hasReport, report_
     h("h3", {}, "What would have been different"),
     result.notes.map((note) => h("p", { class: "note" }, h("bdi", {}, note))),
     h("ul", { class: "replay-summary" }, result.summary.map((line) => h("li", {}, h("bdi", {}, line)))),
-    result.tables.map(tableShown),
-    hasReport ? h("p", {}, h("a", { href: `data/replays/${id}/report${key ? `?key=${key}` : ""}`, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline")) : null,
+    result.tables.map(({ title, columns, rows }) => [h("h3", {}, title), plainTable(title, columns, rows, { isNumber: true })]),
+    hasReport ? reportLinks(`data/replays/${id}/report${key ? `?key=${key}` : ""}`) : null,
     result.not_in_model.length
       ? h("details", {}, h("summary", {}, "What is not in the model"), h("ul", {}, result.not_in_model.map((line) => h("li", {}, h("bdi", {}, line)))))
       : null,
   ];
 }
 
-// `{title, columns, rows}`: cells are text; the first of each row names it.
-function tableShown({ title, columns, rows }) {
-  return [
-    h("h3", {}, title),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
-      h("table", {},
-        h("thead", {}, h("tr", {}, columns.map((text, index) => h("th", { scope: "col", class: index ? "number" : null }, text)))),
-        h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, name)), cells.map((text) => h("td", { class: "number" }, text))))))),
-  ];
+function reportLinks(href) {
+  return h("p", { class: "row" },
+    h("a", { href, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline"),
+    h("a", { href, download: "trainmaster-what-if.html" }, "Save it as a file to share"));
 }
 
 export function newId() {

@@ -73,14 +73,16 @@ function warmDetails({ warm, from, to }) {
   return { title: "Warm pool: kept for the next job", facts, job: null };
 }
 
-// Expected starts that a track shows: those that wait for its pool, the soonest first.
-export function ghostsOf(estimates, most = 6) {
+// Expected starts that a track shows: those that wait for its pool, the soonest first. `jobs`: by name, as far as the
+// API listed them: how many instances of which type they take.
+export function ghostsOf(estimates, jobs = new Map(), most = 6) {
   const found = [];
   for (const one of estimates ?? []) {
     const from = Date.parse(one.p50 ?? "");
     if (!Number.isFinite(from)) continue;
     const to = Date.parse(one.p90 ?? "");
-    found.push({ name: middle(one.name ?? OTHERS, 32), from, to: Number.isFinite(to) ? Math.max(to, from) : from });
+    const { instances: takes = null, capacity_type: capacityType = "on-demand" } = jobs.get(one.name) ?? {};
+    found.push({ job: one.name ?? null, takes, capacityType, name: middle(one.name ?? OTHERS, 32), from, to: Number.isFinite(to) ? Math.max(to, from) : from });
   }
   return found.sort((one, other) => one.from - other.from).slice(0, most);
 }

@@ -1,7 +1,7 @@
 // The timeline as SVG: one drawing a track, an axis above them. Text is set as text, colours come from classes.
 
 import { svg } from "../dom.js";
-import { drawnBars, endKind } from "./tracks.js";
+import { banded, drawnBars, endKind } from "./tracks.js";
 import { axisMarks } from "./windows.js";
 
 export const GUTTER = 30;
@@ -56,7 +56,7 @@ export function rowHeight(rows) {
 }
 
 // The track's instances as rows, with what is waiting for them below. `ghosts`: `{name, from, to}` of expected starts.
-export function drawTrack(track, { window, width, size, now, since, series, nameOf, ghosts = [] }) {
+export function drawTrack(track, { window, width, size, now, since, series, nameOf, ghosts = [], placed = [] }) {
   const { x } = scaleOf(window, width);
   const step = rowHeight(track.rows);
   const rowsHeight = track.rows * step;
@@ -69,8 +69,10 @@ export function drawTrack(track, { window, width, size, now, since, series, name
   drawing.append(...loweredCapacity(track, clip, step, rowsHeight));
   const marks = document.createDocumentFragment();
   for (const one of drawnBars(track.warm, window, x, 2)) marks.append(warmBar(one, step));
-  for (const one of drawnBars(track.bars, window, x)) attemptBar(marks, one, { clip, step, series, nameOf });
+  const labelled = new Set();
+  for (const one of drawnBars(banded(track.bars), window, x)) attemptBar(marks, one, { clip, step, series, nameOf, labelled });
   drawing.append(marks);
+  for (const one of placed) if (one.from <= window.to) drawing.append(...ghostBar(one, clip, one.first * step - 1, x(now), one.count * step - 2));
   if (since !== null && since > window.from) drawing.append(...unrecorded(since, clip, rowsHeight));
   if (lanes && now > window.from) {
     const room = Math.min(x(now), width) - GUTTER - 8;
@@ -128,7 +130,7 @@ function warmBar({ x, width, first, count }, step) {
   return svg("rect", { class: "warm", x, y: first * step + step * 0.25, width, height: count * step - step * 0.5 });
 }
 
-function attemptBar(into, one, { clip, step, series, nameOf }) {
+function attemptBar(into, one, { clip, step, series, nameOf, labelled }) {
   const { bar, x, width, bars } = one;
   const { attempt } = bar;
   const y = one.first * step + (step >= 8 ? 1 : 0);
@@ -138,6 +140,10 @@ function attemptBar(into, one, { clip, step, series, nameOf }) {
   into.append(svg("rect", { class: `bar series-${one.isMixed ? "mixed" : colour} ${kind}`, x, y, width, height }));
   if (isPatterned) into.append(svg("rect", { class: "woven", x, y, width, height }));
   if (bars > 1) return;
+  if (bar.tasks > 1) {
+    bandSaid(into, { bar, x, y, width, height, step, colour, labelled });
+    return;
+  }
   const trained = Math.min(attempt.trained ?? attempt.to, clip.to);
   const start = Math.min(clip.x(Math.max(trained, clip.from)) - x, width);
   if (trained > clip.from && start >= 1) into.append(svg("rect", { class: "starting", x, y, width: start, height }));
@@ -151,6 +157,15 @@ function attemptBar(into, one, { clip, step, series, nameOf }) {
   if (text && step >= 12) {
     into.append(svg("text", { class: `bar-label on-${one.isMixed ? "mixed" : colour}`, x: x + 4, y: y + Math.min(height, 22) / 2 + 4 }, text));
   }
+}
+
+// A band has one name, on the first of its rows, and says how many failed.
+function bandSaid(into, { bar, x, y, width, height, step, colour, labelled }) {
+  if (labelled.has(bar.series) && !bar.failed) return;
+  const name = labelled.has(bar.series) ? "" : `${bar.series}-… ${bar.tasks} tasks a row`;
+  labelled.add(bar.series);
+  const text = clipped([name, bar.failed && `${bar.failed} failed`].filter(Boolean).join(", "), width - 8);
+  if (text && step >= 12) into.append(svg("text", { class: `bar-label on-${colour}`, x: x + 4, y: y + Math.min(height, 22) / 2 + 4 }, text));
 }
 
 // Shapes, so that an end is seen without its colour: a cross, a bolt's bar, a square; what lives has an arrow.
@@ -177,12 +192,12 @@ function endMark(kind, x, y, height, width) {
 }
 
 // A box from p50 to p90 with its name, which never lies over the past: behind the box, else within it or before it.
-function* ghostBar({ name, from, to }, clip, y, now) {
+function* ghostBar({ name, from, to }, clip, y, now, height = 14) {
   const left = clip.x(Math.max(from, clip.from));
   const width = Math.max(clip.x(Math.min(to, clip.to)) - left, 3);
-  yield svg("rect", { class: "ghost", x: left, y: y + 2, width, height: 14, rx: 3 });
+  yield svg("rect", { class: "ghost", x: left, y: y + 2, width, height, rx: 3 });
   const { x, text, anchor } = ghostLabel(name, { left, right: left + width }, { begin: Math.max(now, GUTTER), end: clip.width });
-  if (text) yield svg("text", { class: "ghost-label", x, y: y + 13, "text-anchor": anchor }, text);
+  if (text) yield svg("text", { class: "ghost-label", x, y: y + 6 + Math.min(height, 22) / 2, "text-anchor": anchor }, text);
 }
 
 // Where the name of a box goes between `begin` (now) and `end`, all in pixels.

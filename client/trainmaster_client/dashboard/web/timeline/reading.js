@@ -7,6 +7,7 @@ const USUAL_HOURS = 24;
 const USUAL_AHEAD = 100 * AHEAD; // percent of the window that are to come
 const MOST_AHEAD = 75;
 const POOLS_AT_ONCE = 6;
+const MOST_JOBS = 100; // whose widths, ends and parents are known
 
 // Answers that a next look within so many seconds may do with: days change slowly and cost more. Ages are of
 // performance.now(), which no change of the clock moves.
@@ -33,7 +34,7 @@ export function paramsOf({ from, to }, now) {
   return { span, to: null, ahead: String(Math.round((100 * (to - now)) / (to - from))) };
 }
 
-// `{names, teams, chosen, answers: [{pool, timeline, estimates}], read}`; `timeline` is null on a stack that has none.
+// `{names, teams, chosen, answers: [{pool, timeline, estimates, jobs}], read}`; `timeline` is null on a stack that has none.
 export async function readPools(api, params, signal) {
   const now = Date.now();
   const { pools } = await api.all("pools", {}, "pools", { signal });
@@ -54,11 +55,12 @@ async function readOnce(api, chosen, window, { now, signal }) {
   const to = read.to < now ? secondOf(read.to) : null; // up to now by the API's clock, not by this one
   const pools = await Promise.all(
     chosen.map(async (pool) => {
-      const [timeline, estimates] = await Promise.all([
+      const [timeline, estimates, listed] = await Promise.all([
         orMissing(api.all("timeline", { pool, from, to }, "attempts", { signal })),
         orMissing(api.get("estimates", { pool }, { signal })),
+        orMissing(api.get("jobs", { pool, limit: MOST_JOBS }, { signal })),
       ]);
-      return { pool, timeline, estimates: estimates?.estimates ?? [] };
+      return { pool, timeline, estimates: estimates?.estimates ?? [], jobs: listed?.jobs ?? [] };
     }),
   );
   return Object.assign(kept, { key, read, at: performance.now(), pools });

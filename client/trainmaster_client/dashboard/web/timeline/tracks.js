@@ -66,7 +66,8 @@ export function endKind(attempt) {
 
 const STOPS = new Set([
   "stopped-by-user", "stopped-outside", "max-runtime", "max-wait", "idle", "idle-requeue",
-  "underused", "underused-requeue", "spot-fallback", "restored",
+  "underused", "underused-requeue", "spot-fallback", "restored", "shrink", "grow",
+  "max-runtime-at-width",
 ]);
 
 // One track for each pool, instance type and capacity type, in the order of their names; a row of it is an instance.
@@ -207,6 +208,51 @@ export function drawnBars(bars, window, scale, narrowest = 3) {
     else blocks.delete(key);
   }
   return drawn;
+}
+
+const NUMBERED = /^(.+)-\d+$/; // a task of an array, or of another series
+const LEAST_OF_A_SERIES = 3;
+const APART_IN_A_BAND = 300_000; // ms between two of a series on one row that are still one band
+
+// Bars of a series, whose names differ by their number alone as an array's tasks do, as one bar where they follow
+// each other on a row: `{series, tasks, failed}` beside what a bar has.
+export function banded(bars) {
+  const seriesOf = ({ attempt }) => NUMBERED.exec(attempt.job ?? "")?.[1] ?? null;
+  const many = new Map();
+  for (const bar of bars) many.set(seriesOf(bar), (many.get(seriesOf(bar)) ?? new Set()).add(bar.attempt.job));
+  const last = new Map();
+  const found = [];
+  for (const bar of bars) {
+    const name = seriesOf(bar);
+    const rows = `${bar.first}+${bar.count}`;
+    const before = last.get(rows);
+    const failed = Number(endKind(bar.attempt) === "failed");
+    const isBand = name !== null && many.get(name).size >= LEAST_OF_A_SERIES;
+    if (isBand && before?.series === name && before.attempt.team === bar.attempt.team && bar.from - before.to < APART_IN_A_BAND) {
+      Object.assign(before, { to: Math.max(before.to, bar.to), tasks: before.tasks + 1, failed: before.failed + failed });
+      continue;
+    }
+    const one = isBand ? { ...bar, series: name, tasks: 1, failed } : bar;
+    last.set(rows, one);
+    found.push(one);
+  }
+  return found;
+}
+
+// Expected starts on the rows that they are likely to take: free ones first, then those whose job ends soonest.
+//
+// @param ghosts `{from, to, count}`, the soonest first; @param endsBy instants by job.
+// @returns the ghosts with `first` and `count` of their rows, one for each run of rows side by side.
+export function placedGhosts(ghosts, track, endsBy) {
+  const freeAt = new Array(track.rows).fill(-Infinity);
+  for (const { attempt, first, count } of track.bars) {
+    if (attempt.isLive) freeAt.fill(endsBy.get(attempt.job) ?? Number.MAX_SAFE_INTEGER, first, first + count);
+  }
+  return ghosts.flatMap((ghost) => {
+    const rows = [...freeAt.keys()].sort((one, other) => freeAt[one] - freeAt[other] || one - other).slice(0, ghost.count).sort((one, other) => one - other);
+    for (const row of rows) freeAt[row] = Number.MAX_SAFE_INTEGER + ghost.from;
+    return runs(rows).map((run) => ({ ...ghost, ...run }));
+  });
 }
 
 // Instance time in use of all that there was in a window, up to now; null where nothing was to be used.

@@ -1,11 +1,12 @@
 // The timeline as a reader uses it: drawn again at each zoom, pan and size; what is pointed at is said.
 
-import { h, replace } from "../dom.js";
+import { h, replace, svg } from "../dom.js";
 import { clock, count, percent } from "../format.js";
 import { barDetails, ghostsOf, nameOf } from "./details.js";
 import { GUTTER, drawAxis, drawTrack, outline, patterns, rowHeight, scaleOf } from "./drawing.js";
+import { drawLinks } from "./links.js";
 import { attemptsTable, legend } from "./legend.js";
-import { barAt, teamSeries, usedShare } from "./tracks.js";
+import { barAt, placedGhosts, teamSeries, usedShare } from "./tracks.js";
 import { HOUR, brushed, covers, panned, zoomed } from "./windows.js";
 import { paramsOf } from "./reading.js";
 
@@ -20,6 +21,7 @@ export class TimelineView {
     "data-key": "timeline",
   });
   #tip = h("div", { class: "timeline-tip", hidden: true });
+  #links = svg("svg", { class: "timeline-links", "aria-hidden": "true", focusable: "false" });
   #brush = h("div", { class: "timeline-brush", hidden: true });
   #chosen = h("div", { class: "timeline-chosen", "aria-live": "polite" });
   #legend = h("div", {});
@@ -32,12 +34,12 @@ export class TimelineView {
   #width = 0; // pixels for which it is drawn
 
   constructor() {
-    this.element = h("div", { class: "timeline-whole" }, patterns(), this.#chart, this.#brush, this.#tip, this.#chosen, this.#legend, this.#table);
+    this.element = h("div", { class: "timeline-whole" }, patterns(), this.#chart, this.#links, this.#brush, this.#tip, this.#chosen, this.#legend, this.#table);
     const listeners = {
       keydown: (event) => this.#pressed(event), wheel: (event) => this.#wheeled(event),
       pointerdown: (event) => this.#grabbed(event), pointermove: (event) => this.#moved(event),
       pointerup: (event) => this.#released(event), pointercancel: () => { this.#drag = null; this.#brush.hidden = true; },
-      pointerleave: () => (this.#tip.hidden = true),
+      pointerleave: () => { this.#tip.hidden = true; this.#link(null); },
     };
     for (const [name, listen] of Object.entries(listeners)) this.#chart.addEventListener(name, listen);
     this.#table.addEventListener("toggle", () => this.#tabulate());
@@ -94,15 +96,18 @@ export class TimelineView {
     this.#width = this.#chart.clientWidth;
     if (!this.#width) return;
     const { width, size } = this.#sheet();
-    const { tracks, window, since, estimates } = this.shown;
+    const { tracks, window, since, estimates, jobs } = this.shown;
     const shared = { window, width, size, now: this.now, since, series: this.series, nameOf };
     const axis = h("div", { class: "timeline-top" }, drawAxis({ ...shared, label: markLabel }));
     this.#drawn = tracks.map((track, index) => {
       const isLast = tracks[index + 1]?.pool !== track.pool;
-      const ghosts = isLast ? ghostsOf(estimates[track.pool]) : [];
-      return { track, svg: drawTrack(track, { ...shared, ghosts }) };
+      const waiting = ghostsOf(estimates[track.pool], jobs);
+      const ghosts = isLast ? waiting.filter((one) => !isPlaced(one, tracks)) : [];
+      const own = waiting.filter((one) => takesOf(track, one)).map((one) => ({ ...one, count: takesOf(track, one) }));
+      const placed = placedGhosts(own, track, endsOf(jobs));
+      return { track, placed, svg: drawTrack(track, { ...shared, ghosts, placed }) };
     });
-    const parts = this.#drawn.map(({ track, svg }) => h("section", {}, this.#heading(track), svg));
+    const parts = this.#drawn.map((one) => h("section", {}, this.#heading(one), one.svg));
     replace(this.#chart, axis, parts);
     this.#outline();
   }
@@ -112,12 +117,13 @@ export class TimelineView {
     return { size, width: this.#chart.clientWidth / size };
   }
 
-  #heading(track) {
+  #heading({ track, placed }) {
+    const later = new Set(placed.filter((one) => one.from > this.shown.window.to).map((one) => one.name)).size;
     const share = usedShare(track, this.shown.window, this.now);
     const spot = track.capacityType === "spot" ? " spot" : "";
     const used = share === null ? "" : `, ${percent(share)} used in what is shown`;
     return h("h2", { class: "track-name" },
-      h("bdi", {}, track.pool), " ", h("span", { class: "dim" }, `${track.type}${spot}, ${count(track.rows)} ${track.rows === 1 ? "instance" : "instances"}${used}`));
+      h("bdi", {}, track.pool), " ", h("span", { class: "dim" }, `${track.type}${spot}, ${count(track.rows)} ${track.rows === 1 ? "instance" : "instances"}${used}${later ? `, ${count(later)} more start later` : ""}`));
   }
 
   // The bar below a pointer, or null.
@@ -143,6 +149,7 @@ export class TimelineView {
     }
     const bar = this.#barAt(event);
     this.#tip.hidden = !bar;
+    this.#link(bar);
     if (!bar) return;
     replace(this.#tip, said(barDetails(bar, this.now)));
     const [width, height] = [this.#tip.offsetWidth, this.#tip.offsetHeight];
@@ -218,6 +225,7 @@ export class TimelineView {
   #select(bar, where = "") {
     this.#selected = bar;
     this.#outline();
+    this.#link(bar);
     if (!bar) return void replace(this.#chosen);
     const details = barDetails(bar, this.now);
     const link = details.job && h("a", { href: this.context.hashOf("jobs", { name: details.job }) }, "Open the job");
@@ -227,6 +235,11 @@ export class TimelineView {
   #open() {
     const job = this.#selected?.attempt?.job;
     if (job) this.context.navigate(this.context.hashOf("jobs", { name: job }));
+  }
+
+  // What the bar's job waits for, and what waits for it.
+  #link(bar) {
+    drawLinks(this.#links, bar?.attempt?.job ?? null, { jobs: this.shown.jobs, drawn: this.#drawn, window: this.shown.window, ...this.#sheet() });
   }
 
   #outline() {
@@ -244,6 +257,11 @@ export class TimelineView {
     replace(this.#table, this.#table.firstElementChild, attemptsTable(within, this.context));
   }
 }
+
+// How many rows of a track an expected start takes; 0: none, or nobody knows.
+const takesOf = (track, { takes, capacityType }) => (takes && capacityType === track.capacityType ? Math.min(takes[track.type] ?? 0, track.rows) : 0);
+const isPlaced = (ghost, tracks) => tracks.some((track) => takesOf(track, ghost) > 0);
+const endsOf = (jobs) => new Map([...jobs].filter(([, job]) => job.ends_by).map(([name, job]) => [name, Date.parse(job.ends_by)]));
 
 const isSameWindow = (one, other) => one.from === other.from && one.to === other.to;
 

@@ -9,6 +9,7 @@ from trainmaster.adapters.dynamodb import layout, retention
 from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_task, throttle_claims
 from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
 from trainmaster.adapters.dynamodb.learned_lengths import teach
+from trainmaster.adapters.dynamodb.start_rows import note_start
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.warm_histories import note_warm_lessons
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
@@ -19,7 +20,9 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState, epoch_ms
+from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import noted
 from trainmaster.core.planning.refusal_records import RoleChange
@@ -47,6 +50,9 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         _ends(updates, change, at=at)
         _charge(updates, change)
         note_task_ends(updates, change)
+        lesson = start_lesson(change, at=at)
+        if lesson is not None:
+            note_start(updates[layout.counters_key(change.after.spec.pool)], lesson)
         if change.role is not None:
             note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
     note_warm_lessons(updates, changes, at=at)
@@ -122,7 +128,8 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
-    trained = change.before.checkpointed + ((attempt.ended_at or at) - attempt.training_since)
+    last = counted_time(spec, attempt, (attempt.ended_at or at) - attempt.training_since)
+    trained = change.before.checkpointed + last
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
     _run(updates[key], run)
@@ -241,6 +248,9 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
 
 
 def _change_holds(counters: Update, condition: WriteCondition) -> None:
+    for kept in condition.keeps:
+        counters.put[layout.hold_of(kept.preemptor)] = encode(kept)
+        counters.conditions.append(("attribute_not_exists(#n)", layout.hold_of(kept.preemptor), None))
     if condition.places_hold is not None:
         name = layout.hold_of(condition.places_hold.preemptor)
         counters.put[name] = encode(condition.places_hold)

@@ -70,7 +70,8 @@ class DynamoPolicyStore:
         replaces: StoredPolicy,
         history: PolicyPut | None = None,
     ) -> StoredPolicy:
-        new = _next(replaces.followed_by(document, text))
+        at, by = (None, "") if history is None else (history.at, history.by)
+        new = _next(replaces.followed_by(document, text, at=at, by=by))
         item = _key(_revision(new.revision)) | _attributes(new) | _text_attribute(text)
         kept = {"Put": {"TableName": self._table, "Item": item}}
         changes = () if history is None else history.changes
@@ -190,6 +191,8 @@ def _stored(item: Mapping[str, Any]) -> StoredPolicy:
         is_readable=is_readable,
         seal_key=item.get("seal_key", ""),
         defaults=_defaults(item.get("defaults")),
+        put_at=datetime.fromisoformat(item["put_at"]) if "put_at" in item else None,
+        put_by=item.get("put_by", ""),
     )
 
 
@@ -216,6 +219,7 @@ def _next(policy: StoredPolicy) -> StoredPolicy:
 
 
 def _attributes(policy: StoredPolicy) -> dict[str, Any]:
+    put = {} if policy.put_at is None else {"put_at": iso(policy.put_at), "put_by": policy.put_by}
     return to_attributes(
         {
             "revision": policy.revision,
@@ -225,6 +229,7 @@ def _attributes(policy: StoredPolicy) -> dict[str, Any]:
             "document": json.dumps(policy.document, sort_keys=True, ensure_ascii=False),
             "seal_key": policy.seal_key,
             "defaults": policy.defaults,
+            **put,
         },
     )
 

@@ -105,6 +105,7 @@ class PoolReads(QueueReads, ArrayReads):
             launchers=policy.launchers if counters.roles else {},
             last_end=counters.last_ends,
             served=counters.served,
+            start_records=counters.start_records,
             budgets=self._budgets(policy, {entry.team for entry in candidates.waiting}, now=now),
             order_key=counters.order_key,
             prices=policy.price_table,
@@ -165,9 +166,9 @@ class PoolReads(QueueReads, ArrayReads):
         return tuple(job for job in parked if is_due(job, held=held, limits=counters.limits, now=now))
 
     def _waits(self, name: str) -> bool:
-        """Tell whether a preemptor still waits; the reservation of an unreadable one is given up."""
+        """Tell whether a job may still use its reservation; that of an unreadable one is given up."""
         item = self._rows.get(layout.job_key(name))
-        return any(job.is_waiting for job in self._understood([item] if item else [], job_row))
+        return any(job.awaits_reservation for job in self._understood([item] if item else [], job_row))
 
     def _arrays(
         self, pool: str, candidates: Candidates, counters: Counters, *, now: datetime

@@ -9,6 +9,7 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.array_layout import HAS_ARRAYS
 from trainmaster.adapters.dynamodb.codec import decode, named
 from trainmaster.adapters.dynamodb.guard import Item, Report, described, require, unreported
+from trainmaster.adapters.dynamodb.start_rows import start_records
 from trainmaster.core.jobs.futile_preemptions import ServedStart, ServedStarts, SizeClass, size_class
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
@@ -21,6 +22,7 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
     WarmPool,
 )
+from trainmaster.core.planning.start_records import StartRecords
 
 T = TypeVar("T")
 
@@ -38,6 +40,7 @@ class Counters:
     """Outcomes of starts with each role, by ``starts_key``."""
     last_ends: Mapping[Capacity, datetime]
     served: ServedStarts
+    start_records: StartRecords
     order_key: str | None
     policy_version: int | None
     goes_on_until: datetime | None
@@ -78,6 +81,7 @@ def read_counters(item: Item | None, report: Report) -> Counters:
         ),
         last_ends={Capacity.parse(name): at for name, at in ends},
         served=dict(start for _, start in served),
+        start_records=start_records(lambda prefix, make: _named(counters, prefix, make, report), _aware),
         order_key=order_key if isinstance(order_key, str) else None,
         policy_version=version if isinstance(version, int) else None,
         goes_on_until=_from_ms(counters.get(layout.GOES_ON_UNTIL)),

@@ -17,8 +17,7 @@ from trainmaster.core.costs.prices import cost_cents, usd_text
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
-_SECOND = timedelta(seconds=1)
-_WARN_PER_CENT = 80
+_SECOND, _WARN_PER_CENT = timedelta(seconds=1), 80
 
 
 class Cause(StrEnum):
@@ -29,7 +28,7 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
     """Training that may have been kept or lost: no checkpoint was seen."""
     PREEMPTION = "preemption"
-    """Training lost because another job needed the instances, or the calendar took them."""
+    """Training lost because another job needed the instances, the calendar took them, or a width changed."""
     FAILURES = "failures"
     """Training lost to anything else that ended the attempt."""
     IDLE = "idle"
@@ -41,8 +40,9 @@ class Cause(StrEnum):
     """Instances that run and do not train: they load images and data at a start or a restart."""
 
 
+_FOR_OTHERS = (ReasonCode.PREEMPTION, ReasonCode.WINDOW, ReasonCode.SHRINK, ReasonCode.GROW)
 _LOST_TO: Mapping[str, Cause] = MappingProxyType(
-    dict.fromkeys((ReasonCode.PREEMPTION.value, ReasonCode.WINDOW.value), Cause.PREEMPTION)
+    dict.fromkeys(map(str, _FOR_OTHERS), Cause.PREEMPTION)
     | dict.fromkeys((ReasonCode.IDLE.value, ReasonCode.IDLE_REQUEUE.value), Cause.IDLE)
     | dict.fromkeys((ReasonCode.UNDERUSED.value, ReasonCode.UNDERUSED_REQUEUE.value), Cause.IDLE)
 )

@@ -49,6 +49,11 @@ def jobs_in(weights_by_year: Iterable[tuple[int, Mapping[int, int]]], *, newest:
     return Histogram(jobs)
 
 
+def counted_at(weights_by_year: Mapping[int, int], *, now: datetime) -> float:
+    """Count what has these weights: an event at ``now`` counts as 1, and one of a year not read as 0."""
+    return sum(weights_by_year.get(era, 0) / (UNIT * _growth(now, era)) for era in sorted(eras_read(now)))
+
+
 def _growth(instant: datetime, era: int) -> float:
     begin = datetime(era, 1, 1, tzinfo=instant.tzinfo)
     return float(2 ** ((instant - begin) / HALF_LIFE))

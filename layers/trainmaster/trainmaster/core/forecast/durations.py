@@ -12,6 +12,7 @@ from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
 from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.planning.capacity import longest_run
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 _HARDLY_ANY = 1e-6
@@ -217,7 +218,8 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
         ver=job.ver,
         team=job.team,
         state=JobState.PREEMPTED,
-        shapes=(Shape(vector=job.vector),),
+        shapes=_shapes_of(job),
+        widths=job.widths,
         priority=job.priority,
         score=job.score,
         share_ms=job.share_ms,
@@ -226,6 +228,12 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
         has_checkpoint=job.has_checkpoint,
         predicted=job.expected.predicted,
     )
+
+
+def _shapes_of(job: RunningJob) -> tuple[Shape, ...]:
+    if job.widths is None:
+        return (Shape(vector=job.vector),)
+    return tuple(Shape(vector=dict.fromkeys(job.vector, count)) for count in reversed(job.widths.counts))
 
 
 def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:
@@ -237,7 +245,7 @@ def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJ
         at: When it got its instances.
         stops: Preemptions that it has had so far.
     """
-    trains = at + START_UP
+    trains, longest = at + START_UP, longest_run(job, shape)
     return RunningJob(
         name=job.name,
         ver=job.ver,
@@ -256,5 +264,5 @@ def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJ
         preemptible=True,
         has_checkpoint=job.has_checkpoint,
         preemptions=stops,
-        expected=ExpectedRun(at_most=job.runs_at_most, ends_by=trains + job.runs_at_most + END_SLACK),
+        expected=ExpectedRun(at_most=longest, ends_by=trains + longest + END_SLACK),
     )

@@ -19,6 +19,7 @@ from trainmaster.core.planning.changes import (
     ArrayEnded,
     ArrayHeld,
     ArrayTrimmed,
+    GrowthAsked,
     HoldEnded,
     HoldLimited,
     HoldPlaced,
@@ -26,6 +27,7 @@ from trainmaster.core.planning.changes import (
     JobDrained,
     JobStarts,
     PoolChange,
+    RoomKept,
     TasksDropped,
     TasksExpanded,
     VictimAsked,
@@ -250,9 +252,9 @@ class Future:
         match change:
             case VictimAsked():
                 self._ask_to_stop(change)
-            case JobDrained(job=running):
+            case JobDrained(job=running) | GrowthAsked(job=running):
                 self._drain(running)
-            case HoldPlaced(hold=hold):
+            case HoldPlaced(hold=hold) | RoomKept(hold=hold):
                 self._holds[hold.preemptor] = hold
             case HoldUsed(preemptor=preemptor) | HoldEnded(hold=PreemptionReservation(preemptor=preemptor)):
                 del self._holds[preemptor]

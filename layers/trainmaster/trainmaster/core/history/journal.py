@@ -16,6 +16,7 @@ from trainmaster.core.history.past_records import (
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.outbox.render import event_detail
@@ -74,8 +75,11 @@ def unsaved(attempt: Attempt, change: Change) -> timedelta:
         return attempt.lost
     if change.after.spec.has_checkpoint and attempt.checkpoint.last is None:
         return attempt.lost
+    trained = attempt.trained or timedelta()
+    counted = counted_time(change.after.spec, attempt, trained)
     saved = change.after.checkpointed - change.before.checkpointed
-    return max((attempt.trained or timedelta()) - saved, attempt.lost)
+    lost = max(counted - saved, timedelta())
+    return max(lost if counted == trained else lost * (trained / counted), attempt.lost)
 
 
 def _unknown(attempt: Attempt, change: Change) -> timedelta:

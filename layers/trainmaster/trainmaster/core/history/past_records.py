@@ -165,6 +165,8 @@ class PolicyPut:
     """The record of a new policy."""
 
     at: datetime
+    by: str = ""
+    """Principal who put it in force; empty if unknown."""
     changes: tuple[CapacityChange, ...] = ()
 
 

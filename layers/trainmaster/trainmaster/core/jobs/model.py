@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
+from trainmaster.core.jobs.elastic_state import ElasticState, startable
 from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
 from trainmaster.core.jobs.states import FINAL, LIVE, TRANSITIONS, WAITING, IllegalTransitionError, JobState
+from trainmaster.core.jobs.widths import Widths
 
 __all__ = (
     "FINAL",
@@ -82,6 +84,8 @@ class JobSpec:
     own_quota: Mapping[str, int] | None = None
     """Quota when it was submitted, within which alone it starts; None: it may borrow (``planning.loans``)."""
     array: TaskOf | None = None  # None: it was submitted by itself
+    widths: Widths | None = None
+    """Instance counts that it may run with, a shape for each; None: it is not elastic."""
     set_by_pool: tuple[str, ...] | None = None
     """Fields of the request that its pool has changed, such as ``RoleArn``; None: none."""
 
@@ -183,7 +187,8 @@ class Job:
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help, since an attempt of it last trained; None: none."""
     checkpointed: timedelta = timedelta()
-    """Training time of earlier attempts that is safe in checkpoints."""
+    """Training time of earlier attempts that is safe in checkpoints; an elastic job's as if it had all
+    been at its largest width."""
     extensions: int = 0
     """Number of attempts that got more run time than was left of the job's, as too little would be
     useless."""
@@ -196,6 +201,8 @@ class Job:
     eligible_at: datetime | None = None
     """When the last of its conditions held; None: it waits for them, or never had any."""
     has_dependents: bool | None = None  # other jobs wait for its end, or did; None: none ever did
+    elastic: ElasticState | None = None
+    """State of an elastic job; None: it is not elastic, or has had no attempt."""
 
     @property
     def name(self) -> str:
@@ -204,7 +211,11 @@ class Job:
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The forms it can run in from now on, the best first."""
-        return on_demand(self.spec.shapes) if self.spot.left else self.spec.shapes
+        shapes = on_demand(self.spec.shapes) if self.spot.left else self.spec.shapes
+        if self.spec.widths is None or self.elastic is None:
+            return shapes
+        left = self.spec.max_runtime - self.checkpointed
+        return startable(shapes, self.spec.widths, self.elastic, left)
 
     @property
     def max_wait(self) -> timedelta | None:
@@ -238,6 +249,16 @@ class Job:
     @property
     def is_waiting(self) -> bool:
         return self.state in WAITING
+
+    @property
+    def changes_width(self) -> bool:
+        """Tell whether it was stopped to come back at another width, with room that is kept for it."""
+        return self.elastic is not None and self.elastic.wanted is not None
+
+    @property
+    def awaits_reservation(self) -> bool:
+        """Tell whether it may still start on instances that are reserved for it."""
+        return self.is_waiting or (self.state is JobState.PREEMPTING and self.changes_width)
 
     @property
     def waits_for_others(self) -> bool:

@@ -48,6 +48,12 @@ class ReasonCode(StrEnum):
     """Its GPUs were idle."""
     UNDERUSED_REQUEUE = "underused-requeue"
     """Its GPUs were used less than the policy expects."""
+    SHRINK = "shrink"
+    """It gives up instances for another job, and comes back narrower at once."""
+    GROW = "grow"
+    """It comes back wider, on instances that no other job can use."""
+    MAX_RUNTIME_AT_WIDTH = "max-runtime-at-width"
+    """The run time of a narrow attempt was over while steps were left."""
     RESTORED = "restored"
     """The table was restored to before its next attempt."""
 

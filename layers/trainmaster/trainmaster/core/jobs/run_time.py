@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.elastic_state import NEVER_RAN, at_largest, run_time_at
+from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobSpec
 from trainmaster.core.jobs.observations import Observation
 
@@ -26,6 +28,22 @@ def runtime_left(job: Job) -> tuple[timedelta, bool]:
     if job.extensions < MAX_EXTENSIONS:
         return min(LEAST_RUNTIME, job.spec.max_runtime), True
     return max(left, SHORTEST_RUNTIME), False
+
+
+def attempt_run_time(job: Job, shape: Shape) -> timedelta:
+    """Return MaxRuntime of the next attempt in a shape: an elastic job's is what is left at that width."""
+    left, _ = runtime_left(job)
+    if job.spec.widths is None:
+        return left
+    limits = (job.elastic or NEVER_RAN).limits
+    return run_time_at(shape.instances, left, job.spec.widths, limits) or left
+
+
+def counted_time(spec: JobSpec, live: Attempt, trained: timedelta) -> timedelta:
+    """Return an attempt's time as the job counts it: an elastic job's as if at the largest width."""
+    if spec.widths is None:
+        return trained
+    return at_largest(trained, live.shape.instances, spec.widths.largest)
 
 
 def ends_by(job: Job) -> datetime | None:

@@ -28,10 +28,10 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
         _S.PENDING: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
         _S.HELD: frozenset({_S.PENDING, _S.PREEMPTED, _S.STOPPED, _S.FAILED}),
         _S.STARTING: frozenset(
-            {_S.RUNNING, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
+            {_S.RUNNING, _S.PENDING, _S.PREEMPTED, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
         ),
         _S.RUNNING: frozenset(
-            {_S.PREEMPTING, _S.STOPPING, _S.PENDING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
+            {_S.PREEMPTING, _S.PREEMPTED, _S.STOPPING, _S.PENDING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
         ),
         _S.PREEMPTING: frozenset(
             {_S.PREEMPTED, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},

@@ -27,8 +27,8 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
         policy: The policy in force.
         at: Instant of the claim.
     """
-    max_runtime, _ = run_time.runtime_left(job)
     shape, charge = start.shape, start.charge
+    max_runtime = run_time.attempt_run_time(job, shape)
     spot = shape.capacity_type is CapacityType.SPOT
     max_wait = (job.max_wait or max_runtime + policy.spot_max_wait) if spot else None
     half_life = pool.order.fair_share.half_life

@@ -12,7 +12,7 @@ from trainmaster.core.jobs.model import WAITING, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import trained_by
-from trainmaster.core.lifecycle import retries, spot_fallback
+from trainmaster.core.lifecycle import retries, spot_fallback, width_changes
 from trainmaster.core.lifecycle.retries import Failure, Retry, RetryAnswer
 from trainmaster.core.policy import Policy
 from trainmaster.core.policy.plan_windows import is_closing
@@ -23,6 +23,8 @@ _S, _C, _E = JobState, ReasonCode, TrainingJobEnd
 class Question(Enum):
     """Questions that SageMaker alone does not answer; the words are those of the documents."""
 
+    HAS_STEPS_LEFT = "it ran at a narrow width, and has steps and run time left"
+    """``width_changes`` answers it."""
     LEAVES_SPOT = "the job may leave spot"
     """``spot_fallback`` answers it, which needs the policy."""
     LEFT_PLAN = "it left a training plan whose window closes"
@@ -63,6 +65,12 @@ ENDS = (  # the first row that fits
     Row(says=_E.GONE, becomes=_S.FAILED, code=_C.DELETED_OUTSIDE),
     Row(says=_E.COMPLETED, becomes=_S.COMPLETED, code=_C.COMPLETED),
     Row(says=_E.NEVER_TRAINED, becomes=_S.PENDING, code=_C.CAPACITY),
+    Row(
+        says=_E.MAX_RUNTIME,
+        only_if=Question.HAS_STEPS_LEFT,
+        becomes=_S.PREEMPTED,
+        code=_C.MAX_RUNTIME_AT_WIDTH,
+    ),
     Row(says=_E.MAX_RUNTIME, becomes=_S.STOPPED, code=_C.MAX_RUNTIME),
     Row(job=_S.STOPPING, becomes=_S.STOPPED, code=None),
     Row(says=_E.MAX_WAIT, only_if=Question.LEAVES_SPOT, becomes=_S.PENDING, code=_C.SPOT_FALLBACK),
@@ -109,6 +117,8 @@ class EndFacts:
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
     """Hyperparameters of the attempt, if the batch may be halved."""
     has_later_attempt: bool = False
+    spot_records: spot_fallback.TypeRecords = field(default_factory=dict)
+    """Recent records of its instance types on spot, if the policy counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +178,8 @@ def _pending_time_is_over(job: Job, seen: Observation | None) -> bool:
 def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
     """Return the questions to be answered before the end can be decided; none for most ends."""
     rows = _rows_for(job, seen)
-    open_questions = {row.only_if for row in rows if row.only_if is not None} - {Question.LEAVES_SPOT}
+    answered = {Question.LEAVES_SPOT, Question.HAS_STEPS_LEFT}
+    open_questions = {row.only_if for row in rows if row.only_if is not None} - answered
     if job.live_attempt.plan_arn is None:
         open_questions -= {Question.LEFT_PLAN}
     if spot_fallback.may_move(job) and any(row.leaves_spot for row in rows):
@@ -192,7 +203,8 @@ def decide(facts: EndFacts, *, now: datetime) -> End:
     reason = answer.reason if answer else _reason(facts, row)
     moved = None
     if row.leaves_spot and Question.LEAVES_SPOT in open_questions:
-        moved = spot_fallback.at_end(facts.job, facts.seen, reason, _policy(facts), until=ended_at)
+        ended = spot_fallback.Ended(seen=facts.seen, until=ended_at, records=facts.spot_records)
+        moved = spot_fallback.at_end(facts.job, ended, reason, _policy(facts))
     return End(
         becomes=row.becomes,
         reason=moved or reason,
@@ -216,6 +228,7 @@ def _row(
     facts: EndFacts, open_questions: frozenset[Question], answer: RetryAnswer | None, ended_at: datetime
 ) -> Row:
     answers = {
+        Question.HAS_STEPS_LEFT: width_changes.has_steps_left(facts.job, facts.seen, until=ended_at),
         Question.LEFT_PLAN: Question.LEFT_PLAN in open_questions and _left_plan(facts, ended_at),
         Question.LEAVES_SPOT: Question.LEAVES_SPOT in open_questions
         and spot_fallback.may_leave(facts.job, _policy(facts)),
@@ -256,6 +269,8 @@ def _reason(facts: EndFacts, row: Row) -> Reason:
         return facts.job.reason or _NOT_RECORDED[facts.job.state]
     if row.code is _C.RESTORED:
         return Reason(code=row.code, message=_RESTORED)
+    if row.code is _C.MAX_RUNTIME_AT_WIDTH:
+        return width_changes.run_time_over(facts.job)
     if row.code is _C.WINDOW:
         return Reason(code=row.code, message=_LEFT_PLAN)
     end = end_of(facts.job, facts.seen)

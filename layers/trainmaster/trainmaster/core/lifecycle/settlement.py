@@ -18,7 +18,8 @@ from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Job, JobState, Spent
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.jobs.run_time import runtime_left, trained_by
+from trainmaster.core.jobs.run_time import counted_time, runtime_left, trained_by
+from trainmaster.core.lifecycle import width_changes
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
@@ -37,12 +38,13 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
     """End an attempt: its slot is free, and the job is final or waits with the next one."""
     times = _times(job, end, seen, now=now)
     attempt = _finished_attempt(job, end, seen, times)
-    _, extended = runtime_left(job)  # as at the claim: only attempts that came to be use an extension up
+    extended = runtime_left(job)[1]  # as at the claim: only attempts that came to be use an extension up
     after = replace(
         _on_spot(job, attempt, times).moved_to(end.becomes),
         live=None,
         extensions=job.extensions + extended,
-        checkpointed=job.checkpointed + times.checkpointed,
+        checkpointed=job.checkpointed + counted_time(job.spec, attempt, times.used),
+        elastic=width_changes.after_attempt(job, attempt, end.reason.code, is_retried=end.retry is not None),
         comebacks=replace(job.comebacks, productive=job.comebacks.productive + times.trained - times.idle),
         spent=Spent(
             wasted=training_lost(job, end, times.lost),
@@ -111,8 +113,8 @@ class Times:
     ended_at: datetime
     trained: timedelta
     """Time in status Training, all intervals together."""
-    checkpointed: timedelta
-    """Part of it that is safe in the newest checkpoint seen; 0 if none was seen."""
+    used: timedelta
+    """Part of it that uses up the job's run time: what is safe in the newest checkpoint seen, as a rule."""
     idle: timedelta
     """Part of it since the idle alarm, if that is why it ended."""
     lost: timedelta
@@ -131,7 +133,7 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
     return Times(
         ended_at=ended_at,
         trained=trained,
-        checkpointed=checkpointed,
+        used=width_changes.used_up(end.reason.code, trained=trained, checkpointed=checkpointed),
         idle=min(_idle(live, end, ended_at), trained),
         lost=_lost(job, end, trained - checkpointed),
         unknown=_unknown(job, end, trained - checkpointed),
@@ -164,9 +166,7 @@ def _saves_unseen(job: Job) -> bool:
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
-    live = job.live_attempt
-    if seen is not None:
-        live = as_seen(live, seen)
+    live = job.live_attempt if seen is None else as_seen(job.live_attempt, seen)
     reason = end.of_attempt or end.reason
     return replace(
         live,
@@ -201,8 +201,9 @@ def as_seen(live: Attempt, seen: Observation) -> Attempt:
 
 
 def _spot_seen(spot: SpotState, seen: Observation) -> SpotState:
-    known = spot.interruptions == seen.interruptions
-    return spot if known else replace(spot, interruptions=seen.interruptions)
+    return (
+        spot if spot.interruptions == seen.interruptions else replace(spot, interruptions=seen.interruptions)
+    )
 
 
 def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, reason: Reason) -> Bill:
@@ -224,11 +225,10 @@ def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, re
             startup_saved=startup_saved(attempt),
         ),
     )
-    by = {cause.value: cents for cause, cents in line.by.items() if cents}
     return Bill(
         instance_seconds=line.instance_seconds,
         cents=line.cents,
-        by=by,
+        by={cause.value: cents for cause, cents in line.by.items() if cents},
         saved_cents=line.saved_cents,
         warm_saved_cents=line.warm_saved_cents or None,
     )

@@ -1,8 +1,10 @@
 """Spot fallback: when a job should leave spot instances, and whether it can have on-demand ones instead."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from trainmaster.core.costs.spot_record import SpotRecord
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import CapacityType, Shape, fits, on_demand
 from trainmaster.core.jobs.model import Job, JobState
@@ -28,6 +30,22 @@ class Verdict:
     """Reason why it cannot leave; None: it leaves."""
 
 
+TypeRecords = Mapping[str, SpotRecord]
+"""Recent records of spot instances, of all jobs, by instance type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """Facts about a spot attempt that is over."""
+
+    seen: Observation | None
+    """SageMaker's report on the attempt."""
+    until: datetime
+    """When it ended."""
+    records: TypeRecords = field(default_factory=dict)
+    """Records of its instance types; empty if the policy does not count them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Progress:
     """Progress of a job on spot instances, over all its attempts there."""
@@ -35,6 +53,8 @@ class _Progress:
     interruptions: int
     trained: timedelta
     elapsed: timedelta
+    expected: float = 0.0
+    """Number of interruptions that the records of its types foretell while it stays as long again."""
 
 
 def concern(job: Job) -> bool:
@@ -48,7 +68,9 @@ def concern(job: Job) -> bool:
     return job.spot.interruptions + live.spot.interruptions > 0
 
 
-def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
+def verdict(
+    job: Job, seen: Observation, policy: Policy, *, now: datetime, records: TypeRecords | None = None
+) -> Verdict | None:
     """Return the verdict on a job that the rules concern; None if it makes progress.
 
     Args:
@@ -56,8 +78,10 @@ def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Ve
         seen: SageMaker's report on the attempt.
         policy: The policy in force.
         now: Instant of the report.
+        records: Recent records of its instance types; None if the policy does not count them.
     """
-    why = _enough(_progress(job, job.live_attempt, seen, until=now), policy.governing.spot)
+    stay = Ended(seen=seen, until=now, records=records or {})
+    why = _enough(_progress(job, job.live_attempt, stay), policy.governing.spot)
     return None if why is None else Verdict(why=why, stays=_stays(job, policy))
 
 
@@ -71,23 +95,20 @@ def may_leave(job: Job, policy: Policy) -> bool:
     return _stays(job, policy) is None
 
 
-def at_end(
-    job: Job, seen: Observation | None, reason: Reason, policy: Policy, *, until: datetime
-) -> Reason | None:
+def at_end(job: Job, ended: Ended, reason: Reason, policy: Policy) -> Reason | None:
     """Return why a job that is requeued moves to on-demand instances; None if it stays on spot.
 
     Args:
         job: A job that may move, with the attempt still live.
-        seen: SageMaker's report on the attempt.
+        ended: Facts about the attempt.
         reason: Reason why the attempt ended.
         policy: The policy in force.
-        until: When the attempt ended.
     """
     if reason.code is ReasonCode.SPOT_FALLBACK:
         return reason
     if job.reason is not None and job.reason.code is ReasonCode.SPOT_FALLBACK:
         return _moved(reason, job.reason.message)
-    enough = _enough(_progress(job, job.live_attempt, seen, until=until), policy.governing.spot)
+    enough = _enough(_progress(job, job.live_attempt, ended), policy.governing.spot)
     return None if enough is None or _stays(job, policy) else _moved(reason, enough)
 
 
@@ -100,19 +121,44 @@ def _moved(reason: Reason, why: str) -> Reason:
     return replace(reason, message=f"{reason.message}; {why}, so it is requeued on demand")
 
 
-def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datetime) -> _Progress:
-    interrupted = seen.interruptions if seen else live.spot.interruptions
+def _progress(job: Job, live: Attempt, stay: Ended) -> _Progress:
+    interrupted = stay.seen.interruptions if stay.seen else live.spot.interruptions
+    trained = job.spot.trained + trained_by(stay.until, live, stay.seen)
+    elapsed = job.spot.elapsed + max(stay.until - live.claim.at, timedelta())
+    as_long_again = min(elapsed, max(job.spec.max_runtime - trained, timedelta()))
     return _Progress(
         interruptions=job.spot.interruptions + interrupted,
-        trained=job.spot.trained + trained_by(until, live, seen),
-        elapsed=job.spot.elapsed + max(until - live.claim.at, timedelta()),
+        trained=trained,
+        elapsed=elapsed,
+        expected=_expected(job, live, stay.records, as_long_again),
     )
+
+
+def _expected(job: Job, live: Attempt, records: TypeRecords, time: timedelta) -> float:
+    """Return the interruptions that other jobs' records foretell for this time.
+
+    The job's own ended attempts are in the records and already count one by one, so they are taken out. What
+    they trained stays in, which only lowers the rate.
+    """
+    rates = ((records.get(capacity.instance_type, SpotRecord()), n) for capacity, n in live.vector.items())
+    by_others = (
+        (replace(record, interruptions=max(record.interruptions - job.spot.interruptions, 0.0)), n)
+        for record, n in rates
+    )
+    return sum((record.expected(instances=n, runtime=time) or 0.0 for record, n in by_others), 0.0)
 
 
 def _enough(progress: _Progress, rules: Spot) -> str | None:
     """Return why the job should leave spot; None if it makes progress."""
     if progress.interruptions > rules.max_interruptions:
         return f"interrupted {progress.interruptions} times on spot, more than {rules.max_interruptions}"
+    # At most half of the limit, so that a bad week of a type moves only jobs that suffer from it themselves.
+    expected = min(progress.expected, rules.max_interruptions / 2) if rules.count_type else 0.0
+    if progress.interruptions and progress.interruptions + expected > rules.max_interruptions:
+        return (
+            f"interrupted {progress.interruptions} times on spot, and {progress.expected:.1f} more are to be "
+            f"expected by the record of its instance type, together more than {rules.max_interruptions}"
+        )
     # Without interruptions little progress is not the fault of spot.
     if not progress.interruptions or progress.elapsed < PATIENCE:
         return None

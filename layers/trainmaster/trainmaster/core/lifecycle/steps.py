@@ -9,13 +9,14 @@ from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor,
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.jobs.run_time import attempt_run_time
 from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.dependents import waiting_for_others
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
 from trainmaster.core.lifecycle.unserved_attempts import with_room_made, with_training_seen
+from trainmaster.core.lifecycle.width_changes import run_time_granted
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
@@ -32,8 +33,10 @@ def claim(job: Job, attempt: Attempt, *, after_stops: bool = False) -> Job:
 
     ``after_stops`` says that other jobs were stopped to make this possible.
     """
-    assert attempt.max_runtime == runtime_left(job)[0], attempt
+    assert attempt.max_runtime == attempt_run_time(job, attempt.shape), attempt
     claimed = replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
+    if job.elastic is not None and job.elastic.wanted is not None:  # it kept the room itself
+        return replace(claimed, elastic=replace(job.elastic, wanted=None))
     return with_room_made(claimed) if after_stops else claimed
 
 
@@ -54,6 +57,7 @@ def _taken(job: Job, live: Attempt, *, now: datetime) -> Job:
     # That SageMaker took the request says nothing about instances: those are forgotten once it trains.
     starts = StartTrouble(no_capacity=job.starts.no_capacity)
     taken = replace(running, live=live, started_at=job.started_at or now, starts=starts)
+    taken = run_time_granted(taken)
     return taken if live.training_since is None else with_training_seen(taken)
 
 

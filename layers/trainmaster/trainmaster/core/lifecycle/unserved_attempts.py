@@ -2,7 +2,8 @@
 
 The claim records that instances were made free for the attempt. Whatever ends the attempt reads that record:
 the transaction that frees its instances again also counts the preemption as futile. A crash can thus neither
-lose nor repeat the count, and the next pass already reads it.
+lose nor repeat the count, and the next pass already reads it. Each start also teaches how likely AWS is to
+have no instances of its types.
 """
 
 from dataclasses import replace
@@ -13,6 +14,8 @@ from trainmaster.core.jobs.futile_preemptions import after_another
 from trainmaster.core.jobs.instances import Choice, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.start_records import StartLesson
 
 
 def with_room_made(job: Job) -> Job:
@@ -71,3 +74,26 @@ def _futile(job: Job, *, vector: Vector, ended_at: datetime, now: datetime) -> J
     choice = job.spec.choice if len(vector) > 1 else Choice.FIRST_FIT
     futile = after_another(job.futile, vector=vector, choice=choice, ended_at=ended_at, now=now)
     return replace(job, futile=futile, made_room_for=None)
+
+
+def start_lesson(change: Change, *, at: datetime) -> StartLesson | None:
+    """Return how a start ended; None if the change does not show it.
+
+    An attempt counts once: when it is first seen to train, or at its end if it never did. One that was
+    claimed with a warm pool has its instances already, and tells nothing about those that AWS has left.
+
+    Args:
+        change: A change of a job, as it is written.
+        at: When it is written.
+    """
+    before, attempt = change.before.live, change.ended or change.after.live
+    if before is None or attempt is None or attempt.number != before.number:
+        return None
+    if before.training_since is not None or attempt.claim.reuses is not None or attempt.warm_start:
+        return None
+    if attempt.training_since is not None:
+        return StartLesson(vector=attempt.vector, trained=True, at=at)
+    reason = None if change.ended is None else change.ended.reason
+    if reason is None or reason.code is not ReasonCode.CAPACITY:
+        return None
+    return StartLesson(vector=attempt.vector, trained=False, at=at)

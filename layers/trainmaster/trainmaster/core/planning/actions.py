@@ -1,14 +1,14 @@
 """Actions that a pass can decide on. ``execute`` handles every kind."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector, total
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.planning.throttles import Throttle
 from trainmaster.core.policy.governance import Watch
@@ -68,15 +68,48 @@ class Preempt:
     used: Vector
     """Instances in use when this was decided; if that has changed since, the decision is void."""
     short: Vector
-    """Instances that the victims have to free between them; fewer victims would not."""
+    """Instances that it lacks: the victims free them between them, or others of the same plan free a part."""
     goes_on: PreemptionReservation | None = None
     """The reservation under which some victims have been asked already; None: these are the first."""
     reclaimed: frozenset[str] = frozenset()
     """Names of the victims that borrow what the preemptor's team takes back, whatever their priority."""
+    kept: Mapping[str, Vector] = field(default_factory=dict)
+    """Instances that elastic victims keep, by name: each comes back at once, narrower, in this room."""
 
     @property
     def reclaims(self) -> bool:
         return bool(self.reclaimed)
+
+    @property
+    def freed(self) -> Vector:
+        """Instances that the victims free between them."""
+        return freed_by(self.victims, self.kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grow:
+    """Stop an elastic job once, so that it comes back wider, in room that no waiting job can use."""
+
+    job: RunningJob
+    width: int
+    """Instances that it comes back with; they are kept for it meanwhile."""
+    used: Vector
+    """Instances in use when this was decided; if that has changed since, the decision is void."""
+    why: str
+    """Width and gain in words, for people."""
+
+    @property
+    def room(self) -> Vector:
+        return dict.fromkeys(self.job.vector, self.width)
+
+
+def freed_by(victims: Collection[RunningJob], kept: Mapping[str, Vector]) -> dict[Capacity, int]:
+    """Return the instances that victims free beside what elastic ones keep, by name."""
+    freed = total(victim.vector for victim in victims)
+    for name in {victim.name for victim in victims} & kept.keys() if kept else ():
+        for capacity, count in kept[name].items():
+            freed[capacity] -= count
+    return freed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +230,7 @@ class WatchGpus:
 
 Intended: TypeAlias = (
     Preempt
+    | Grow
     | Stop
     | Drain
     | Unpark
@@ -238,6 +272,8 @@ def identity(action: Action) -> tuple[object, ...]:
     match action:
         case Preempt(job=job, victims=victims):
             return (kind, job.name, job.ver, *((victim.name, victim.ver) for victim in victims))
+        case Grow(job=running, width=width):
+            return (kind, running.name, running.ver, width)
         case EndReservation(hold=hold) | LimitReservation(hold=hold):
             return (kind, hold.preemptor, hold.until)
         case KeepWarm(warm_pool=pool) | ReleaseWarm(warm_pool=pool) | SettleWarm(warm_pool=pool):
@@ -257,3 +293,5 @@ class Plan:
     actions: tuple[Action, ...]
     reasons: Mapping[str, Reason]
     """Reason why each candidate that does not start waits, by job name."""
+    widths: Mapping[str, str] = field(default_factory=dict)
+    """Sentences, by running elastic job: what its next width would save, and what it needs for that."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.jobs.instances import Capacity, Vector, total
+from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.planning.actions import (
     Action,
     Drain,
@@ -17,6 +17,7 @@ from trainmaster.core.planning.actions import (
     EndArray,
     EndReservation,
     ExpandArray,
+    Grow,
     HoldArray,
     KeepWarm,
     LimitReservation,
@@ -29,6 +30,7 @@ from trainmaster.core.planning.actions import (
     Unpark,
     WarnOfBudget,
     WatchGpus,
+    freed_by,
 )
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.changes import (
@@ -38,6 +40,7 @@ from trainmaster.core.planning.changes import (
     ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
+    GrowthAsked,
     HoldEnded,
     HoldLimited,
     HoldPlaced,
@@ -47,6 +50,7 @@ from trainmaster.core.planning.changes import (
     JobStarts,
     LimitForgotten,
     PoolChange,
+    RoomKept,
     StopSent,
     TasksDropped,
     TasksExpanded,
@@ -136,6 +140,8 @@ def _changes(action: Action) -> Changes:
             return _started(action)
         case Preempt():
             return _preempted(action)
+        case Grow():
+            return _grown(action)
         case KeepWarm(warm_pool=kept, until=until):
             return Changes(afterwards=(WarmPoolExtended(warm_pool=kept, until=until),))
         case ReleaseWarm(warm_pool=given_up, because=because):
@@ -212,17 +218,35 @@ def _preempted(action: Preempt) -> Changes:
     """Return a preemption: the hold is for all that the job needs, and says what is still to be freed."""
     # A batch may hold fewer victims than the preemption needs: what the others are to free stays on the hold,
     # so that a later pass can go on from there.
-    missing = lacking(action.short, total(victim.vector for victim in action.victims))
+    missing = lacking(action.short, action.freed)
     hold = PreemptionReservation(
         preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
     )
-    stops = (VictimAsked(victim=victim, preemption=action) for victim in action.victims)
+    stops = [VictimAsked(victim=victim, preemption=action) for victim in action.victims]
+    rooms = [
+        RoomKept(hold=PreemptionReservation(preemptor=victim.name, vector=action.kept[victim.name]))
+        for victim in action.victims
+        if victim.name in action.kept
+    ]
     return Changes(
         # The victims were chosen for exactly these numbers: with others, too many or too few would be
         # stopped.
         guard=Guard(used=action.used),
-        written=(*stops, HoldPlaced(hold=hold, replaces=action.goes_on)),
+        written=(*stops, *rooms, HoldPlaced(hold=hold, replaces=action.goes_on)),
         afterwards=tuple(StopSent(job=victim) for victim in action.victims),
+    )
+
+
+def _grown(action: Grow) -> Changes:
+    """Return a growth: the room is kept in the transaction that asks the job to stop."""
+    room = PreemptionReservation(preemptor=action.job.name, vector=action.room)
+    return Changes(
+        guard=Guard(used=action.used),
+        written=(
+            GrowthAsked(job=action.job, width=action.width, why=action.why),
+            RoomKept(hold=room),
+        ),
+        afterwards=(StopSent(job=action.job),),
     )
 
 
@@ -232,7 +256,7 @@ def in_batches(action: Preempt, size: int) -> Iterator[Preempt]:
     for first in range(0, len(action.victims), size):
         victims = action.victims[first : first + size]
         yield replace(action, victims=victims, short=short, goes_on=hold)
-        short = lacking(short, total(victim.vector for victim in victims))
+        short = lacking(short, freed_by(victims, action.kept))
         hold = PreemptionReservation(
             preemptor=action.job.name, vector=action.shape.vector, missing=short or None
         )

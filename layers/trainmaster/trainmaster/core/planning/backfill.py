@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
 from trainmaster.core.jobs.run_time import END_SLACK
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, minus, take
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, longest_run, minus, take
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -130,10 +130,11 @@ def frees_by(
         snapshot: The pool, for the longest wait for spot instances.
         now: Instant of the start.
     """
+    longest = longest_run(job, shape)
     if shape.capacity_type is CapacityType.SPOT:
-        return now + (job.max_wait or job.runs_at_most + snapshot.spot_max_wait) + END_SLACK
+        return now + (job.max_wait or longest + snapshot.spot_max_wait) + END_SLACK
     wait = timedelta() if shape.is_on_plan else pool.capacity_wait
-    return now + wait + job.runs_at_most + END_SLACK
+    return now + wait + longest + END_SLACK
 
 
 def _reserve(

@@ -11,6 +11,7 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits
 from trainmaster.core.planning.actions import Charge, WarnOfBudget
 from trainmaster.core.planning.budget_relief import BudgetRelief
+from trainmaster.core.planning.capacity import longest_run
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit
 
@@ -29,7 +30,7 @@ class Budgets:
         rate = self._rate(job, shape)
         if rate is None:
             return None
-        cents = cost_cents(rate, job.runs_at_most)
+        cents = cost_cents(rate, longest_run(job, shape))
         assert cents is not None
         budget = self.snapshot.budgets.get(job.team)
         room = None

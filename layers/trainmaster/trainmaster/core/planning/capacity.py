@@ -1,9 +1,11 @@
 """Capacity of a pool: how many instances there are of each type, for whom they are free, in which shapes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import lru_cache
 
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, total
+from trainmaster.core.jobs.elastic_state import run_time_at
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
@@ -43,6 +45,24 @@ def counted_on(running: Iterable[RunningJob]) -> dict[Capacity, int]:
     start may use its instances.
     """
     return total([job.vector for job in running if job.reuses is not None])
+
+
+def longest_run(job: WaitingJob, shape: Shape) -> timedelta:
+    """Return the longest that the next attempt may train in a shape: the narrower, the longer.
+
+    What AWS has granted may be less than that of an elastic job.
+    """
+    if job.widths is None:
+        return job.runs_at_most
+    return run_time_at(shape.instances, job.runs_at_most, job.widths) or job.runs_at_most
+
+
+def least_shapes(job: WaitingJob, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Return the shapes that a job waits for: an elastic one only for its least width."""
+    if job.widths is None or not shapes:
+        return tuple(shapes)
+    least = min(shape.instances for shape in shapes)
+    return tuple(shape for shape in shapes if shape.instances == least)
 
 
 def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
@@ -122,6 +142,13 @@ def _on_plans(job: WaitingJob, pool: PoolPolicy) -> dict[tuple[Capacity, int, st
                 key = _key_of(plan.instance_type, plan.name)
                 placed.setdefault((key, count, shape.subnet), Shape(vector={key: count}, subnet=shape.subnet))
     return placed
+
+
+def with_room(shapes: Iterable[Shape], free: Vector) -> Shape | None:
+    """Return all shapes that fit now, held together, for SageMaker to pick from; None if none fits."""
+    roomy = [shape for shape in shapes if fits(shape.vector, free)]
+    vector = {capacity: count for shape in roomy for capacity, count in shape.vector.items()}
+    return Shape(vector=vector) if vector else None
 
 
 def reservable(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:

@@ -140,6 +140,22 @@ class CapacityAhead:
         there = lowering.there.get(capacity, 0)
         return wait_reasons.past_lowering(vector, until=until, lowered_at=lowering.at, there=there)
 
+    def takes_back(self, team: str, in_use: Vector, *, until: datetime) -> bool:
+        """Tell whether a lowering leaves less than what would be in use, before an instant.
+
+        Args:
+            team: The team that would use more.
+            in_use: Instances in use with those that it would use more.
+            until: When it would have given them back.
+        """
+        return any(
+            lowering.at < until
+            and capacity in lowering.there
+            and count > lowering.there[capacity] - lowering.left.reserved.kept_from(team).get(capacity, 0)
+            for lowering in self.lowerings
+            for capacity, count in in_use.items()
+        )
+
     def start(self, job: WaitingJob, vector: Vector, *, until: datetime) -> None:
         """Count a job that starts."""
         for lowering in self.lowerings:

@@ -35,6 +35,32 @@ class VictimAsked:
     def reclaims(self) -> bool:
         return self.victim.name in self.preemption.reclaimed
 
+    @property
+    def job(self) -> RunningJob:
+        return self.victim
+
+    @property
+    def keeps(self) -> int | None:
+        """Width at which an elastic victim comes back in room that is kept for it; None: nothing is kept."""
+        kept = self.preemption.kept.get(self.victim.name)
+        return None if kept is None else sum(kept.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthAsked:
+    """An elastic job is asked to stop, to come back wider; it holds its instances until it has ended."""
+
+    job: RunningJob
+    width: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomKept:
+    """Instances are kept free for an elastic job that is asked to stop and comes back at another width."""
+
+    hold: PreemptionReservation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopSent:
@@ -195,7 +221,7 @@ class ArrayTrimmed:
     array: Array
 
 
-Claimed: TypeAlias = JobStarts | VictimAsked | HoldPlaced | HoldUsed | WarmPoolReused
+Claimed: TypeAlias = JobStarts | VictimAsked | GrowthAsked | RoomKept | HoldPlaced | HoldUsed | WarmPoolReused
 """Parts of a transaction under a guard: the counters of the pool change with the jobs."""
 WarmPoolChange: TypeAlias = WarmPoolExtended | WarmPoolGivenUp | WarmPoolGone
 Single: TypeAlias = (

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits, total
-from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Charge, Preempt, Start
 from trainmaster.core.planning.capacity import (
     allowed,
@@ -21,7 +19,13 @@ from trainmaster.core.planning.capacity import (
 )
 from trainmaster.core.planning.preemption import Chosen, Preemptor
 from trainmaster.core.planning.reserved_capacity import ReservedCapacity, Room, on_reserved, use_of_teams
-from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import (
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
 from trainmaster.core.planning.warm_pools import is_leaving, keys_wanted, matching, to_release
 from trainmaster.core.policy import PoolPolicy
 
@@ -102,6 +106,11 @@ class FreeCapacity:
                 return False
         return True
 
+    def is_held(self, job: WaitingJob, shape: Shape) -> bool:
+        """Tell whether capacity is held for the job, of an elastic one for so wide a shape."""
+        hold = self.holds.get(job.name)
+        return hold is not None and (job.widths is None or fits(shape.vector, hold.vector))
+
     def above_limit(self, vector: Vector, warm: WarmPool | None) -> tuple[Capacity, ...]:
         """Return the types of which it would exceed what the account was found to allow.
 
@@ -114,13 +123,6 @@ class FreeCapacity:
             capacity for capacity, count in beyond_warm.items() if count > self.allowed.get(capacity, count)
         )
 
-    def with_room(self, shapes: Iterable[Shape], *, team: str) -> Shape | None:
-        """Return all shapes that fit now, held together, for SageMaker to pick from; None if none fits."""
-        free = self.free.of(team)
-        roomy = [shape for shape in shapes if fits(shape.vector, free)]
-        vector = {capacity: count for shape in roomy for capacity, count in shape.vector.items()}
-        return Shape(vector=vector) if vector else None
-
     # ---- warm pools
 
     def warm_pool_for(self, shape: Shape) -> WarmPool | None:
@@ -128,9 +130,9 @@ class FreeCapacity:
             return None
         return matching(shape, self.releasable(), now=self.now)
 
-    def warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Sort shapes so that one with a warm pool goes first, as it starts in seconds; plans before it."""
-        if len(shapes) == 1 or not self.snapshot.warm_pools:
+    def warm_first(self, shapes: tuple[Shape, ...], *, is_elastic: bool = False) -> tuple[Shape, ...]:
+        """Sort shapes: on plans, then with a warm pool, which starts in seconds; an elastic job's by width."""
+        if len(shapes) == 1 or not self.snapshot.warm_pools or is_elastic:
             return shapes
         return tuple(
             sorted(shapes, key=lambda shape: (not shape.is_on_plan, self.warm_pool_for(shape) is None))
@@ -173,18 +175,6 @@ class FreeCapacity:
         releasable = self.releasable() if self.snapshot.warm_pools else []
         soon = self.soon.of(team)
         return total((soon, *(warm_pool.vector for warm_pool in releasable))) if releasable else soon
-
-    def why_soon(self, vector: Vector, *, team: str) -> Reason:
-        """Return the reason of a job that waits for what is on its way; ask before that is taken for it."""
-        pools = self.snapshot.warm_pools
-        leaving = (warm_pool.vector for warm_pool in pools if is_leaving(warm_pool, now=self.now))
-        stopping = minus(self.soon.counts, self.free.counts, self.unsettled, *leaving)
-        return wait_reasons.coming(
-            vector,
-            self.free.of(team),
-            stop=any(stopping.get(capacity, 0) > 0 for capacity in vector),
-            taken_over=any(self.unsettled.get(capacity, 0) > 0 for capacity in vector),
-        )
 
     # ---- give it away
 
@@ -240,12 +230,24 @@ class FreeCapacity:
         """Hold the victims' capacity, and what is free already, for the preemptor."""
         job, shape = preemptor.job, preemptor.shape
         self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector)
-        for victim in chosen.victims:
-            self.soon.give(victim.team, victim.vector, times=-1)
+        self._count_on(chosen)
         self.release_for(shape.vector, self.soon.of(job.team))
         for room in (self.free, self.soon):
             room.give(job.team, shape.vector)
         return self._preempts(preemptor, chosen, goes_on=None, reclaimed=reclaimed)
+
+    def _count_on(self, chosen: Chosen) -> None:
+        """Count on what victims free; what elastic ones keep is held for them."""
+        for victim in chosen.victims:
+            self.soon.give(victim.team, victim.vector, times=-1)
+            if (kept := chosen.kept.get(victim.name)) is not None:
+                self.keep(victim, kept)
+
+    def keep(self, job: RunningJob, room: Vector) -> None:
+        """Hold instances for an elastic job that is asked to stop, until it comes back."""
+        self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=room)
+        for free in (self.free, self.soon):
+            free.give(job.team, room)
 
     def lacks(self, hold: PreemptionReservation, *, team: str) -> dict[Capacity, int]:
         """Return what its other victims still have to free: less if some came free meanwhile, never more."""
@@ -264,8 +266,7 @@ class FreeCapacity:
         take(self.soon.counts, hold.missing or {})
         if not chosen.victims:
             return None
-        for victim in chosen.victims:
-            self.soon.give(victim.team, victim.vector, times=-1)
+        self._count_on(chosen)
         self.holds[hold.preemptor] = replace(hold, missing=None)
         return self._preempts(preemptor, chosen, goes_on=hold, reclaimed=reclaimed)
 
@@ -285,6 +286,7 @@ class FreeCapacity:
             short=chosen.short,
             goes_on=goes_on,
             reclaimed=reclaimed,
+            kept=chosen.kept,
         )
 
     @cached_property

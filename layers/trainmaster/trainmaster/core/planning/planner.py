@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import MonthAccount
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import (
     Action,
@@ -21,6 +22,7 @@ from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.drains import Drained, drained
 from trainmaster.core.planning.fair_share import ranked
+from trainmaster.core.planning.growth import growths
 from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import Preemptions
@@ -75,25 +77,30 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     for job in walk.pauses.last_round():
         walk.consider(job)
     _spare_superfluous(walk)
+    growth, widths = growths(walk)
+    walk.actions += growth
     gone_on = {action.job.name for action in walk.actions if isinstance(action, Preempt) and action.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
-    return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=PlanReasons(walk.reasons))
+    actions = (*first, *upkeep, *walk.actions, *warm)
+    return Plan(actions=actions, reasons=PlanReasons(walk.reasons), widths=widths)
 
 
 def _spare_superfluous(walk: QueueWalk) -> None:
-    """Drop the preemptions that are not needed, now that all preemptors of the plan are known."""
+    """Drop the stops that are not needed, now that all preemptors of the plan are known."""
     before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
         return
     walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon.of(None))
-    left = {action.job.name for action in walk.actions if isinstance(action, Preempt)}
+    left = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     for name, action in before.items():
+        team, vector = action.job.team, action.shape.vector
         if name not in left:
-            vector, note = action.shape.vector, wait_reasons.MAKE_ROOM
-            free = walk.capacity.free.of(action.job.team)
-            walk.reasons[name] = wait_reasons.short(vector, free, note=note)
+            free = walk.capacity.free.of(team)
+            walk.reasons[name] = wait_reasons.short(vector, free, note=wait_reasons.MAKE_ROOM)
+        elif left[name] is not action:
+            walk.reasons[name] = wait_reasons.making_room(vector, left[name].victims, to=team)
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:
@@ -123,10 +130,12 @@ def ended(
         now: Instant of the pass.
         given_up: Further reservations that end.
     """
+    # An elastic job that is stopped for another width is not waiting yet, and its room is kept.
+    coming_back = {job.name for job in snapshot.running if job.state is JobState.PREEMPTING}
     return [
         EndReservation(hold=hold)
         for hold in snapshot.holds
-        if hold.preemptor in snapshot.gone_preemptors
+        if (hold.preemptor in snapshot.gone_preemptors and hold.preemptor not in coming_back)
         or (hold.until is not None and hold.until <= now)
         or hold in given_up
     ]

@@ -1,6 +1,6 @@
 """Preemption: which jobs may be stopped, what a stop costs, and which team takes back its quota."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -26,6 +26,8 @@ class Chosen:
 
     victims: tuple[RunningJob, ...] = ()
     short: Vector = field(default_factory=dict)
+    kept: Mapping[str, Vector] = field(default_factory=dict)
+    """Instances that elastic victims keep, by name."""
 
 
 def is_spared(job: RunningJob, rules: Preemption) -> bool:

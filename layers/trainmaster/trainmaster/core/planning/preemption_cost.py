@@ -16,15 +16,19 @@ Create and a Stop, of which an account has about one a second. So its start-up c
 small loss, and ``IN_VAIN`` on top. A job that was stopped within the last day is protected for longer, twice
 as long after each further stop: meanwhile its loss is never small, what its last stop lost counts once more,
 and ``AGAIN`` on top.
+Where starts of a type ended for want of capacity of late (``start_records``), the stopped job may not get its
+place back: each such end that is to be expected counts ``PLACE_LOST``, also as a part of a small loss. The
+preemptor's own start may end so too: with that chance nothing is spared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
-from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import Held, RunningJob, WaitingJob
+from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.policy import PreemptionCost
 
 OUTRANKS = 3.0
@@ -39,6 +43,8 @@ IN_VAIN = timedelta(minutes=30)
 """Time that each instance of a start counts as which came to nothing."""
 AGAIN = timedelta(hours=8)
 """Time that each instance of a job counts as which is stopped again while it is protected."""
+PLACE_LOST = timedelta(minutes=30)
+"""Time that each instance counts as of a start that ends for want of capacity, with the back-off after it."""
 FARTHEST = timedelta(days=7)
 """Horizon within which the instant is sought at which a preemption becomes worth it."""
 _HOUR = timedelta(hours=1)
@@ -85,6 +91,7 @@ class PreemptionPrices:
     now: datetime
     highest: int | None = None
     """Highest priority of all jobs of the pool; None: no wait has a bound."""
+    start_records: StartRecords = field(default_factory=StartRecords)
 
     def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
         """Return the cost of a stop in weighted instance-hours, without the wait that follows.
@@ -101,6 +108,7 @@ class PreemptionPrices:
         # Lost work counts for less the more it is, up to a bound: see the module's second paragraph.
         counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
         restart = max(self._restart_s, restart) + GRACE.total_seconds() + self._of_thrash(job, later=later)
+        restart += self._places_lost(job).total_seconds()
         return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
 
     def _of_thrash(self, job: RunningJob, *, later: timedelta) -> float:
@@ -121,6 +129,21 @@ class PreemptionPrices:
         if self._trained(job, later=later) >= SETTLED:
             return _NO_TIME
         return (job.training_since or self.now) - job.claimed_at
+
+    def _places_lost(self, job: RunningJob) -> timedelta:
+        """Return the time that its next starts are expected to lose for want of capacity until one trains."""
+        if not self.start_records.by_capacity:
+            return _NO_TIME
+        lost = self._places_lost_by_held.get(job.held)
+        if lost is None:
+            chance = self.start_records.chance_of(job.vector, now=self.now)
+            # Failed starts before one that trains, where each fails with this chance.
+            lost = self._places_lost_by_held[job.held] = chance / (1 - chance) * PLACE_LOST
+        return lost
+
+    @cached_property
+    def _places_lost_by_held(self) -> dict[Held, timedelta]:
+        return {}
 
     def _protection(self, job: RunningJob, *, later: timedelta) -> timedelta:
         """Return how long the job trains before it is stopped as readily as others."""
@@ -143,11 +166,12 @@ class PreemptionPrices:
         return self._weight(priority) * (wait / _HOUR)
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of stopping all of them ``later``, if each waits ``wait`` for other instances."""
+        """Return the cost of stopping all ``later``, if each waits ``wait`` but for those that keep room."""
         waits = sum(
             self.of_wait(victim.priority, wait)
             * sum(min(victim.vector.get(c, 0), n) for c, n in chosen.short.items())
             for victim in chosen.victims
+            if victim.name not in chosen.kept
         )
         return waits + sum(self.of_stop(victim, later=later) for victim in chosen.victims)
 
@@ -159,7 +183,7 @@ class PreemptionPrices:
         if self._trained(job, later=later) < self._protection(job, later=later):
             return False
         lost = self._lost(job, later=later) + self._start_in_vain(job, later=later)
-        return lost <= self.rules.small_loss
+        return lost + self._places_lost(job) <= self.rules.small_loss
 
     def no_price_from(self, job: WaitingJob) -> datetime | None:
         """Return when no price is asked any more for what the job needs; None: one always is."""
@@ -198,6 +222,7 @@ class PreemptionPrices:
             waited=self._waited(job),
             wait=self.ends.wait(chosen.short),
             no_price_from=self.no_price_from(job),
+            is_served=1 - self.start_records.chance_of(preemptor.shape.vector, now=self.now),
         )
 
     def _waited(self, job: WaitingJob) -> timedelta:
@@ -237,12 +262,14 @@ class PreemptionQuote:
     """Wait expected from now on if no job is stopped."""
     no_price_from: datetime | None = None
     """Instant from which no price is asked of the preemptor; None if one always is."""
+    is_served: float = 1.0
+    """Probability that the preemptor's start then trains, as far as capacity goes."""
 
     def is_worth(self, *, later: timedelta) -> bool:
         if self.prices.is_small(self.chosen, later=later):
             return True
         left = max(self.wait - later, _NO_TIME)
-        spared = self.value_per_hour * ((self.waited + later + left) / _HOUR)
+        spared = self.is_served * self.value_per_hour * ((self.waited + later + left) / _HOUR)
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
 
     def worth_at(self) -> datetime | None:

@@ -1,5 +1,7 @@
 """Entries of jobs in the queue and the pool: small rows, derived from the job and from nothing else."""
 
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.elastic_state import NEVER_RAN
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import ends_by, least_length, likely_left, runtime_left
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
@@ -39,15 +41,16 @@ def waiting_entry(job: Job) -> WaitingJob:
         turned_down=job.starts.by_request.count if job.starts.by_request else None,
         futile=job.futile,
         array=job.spec.array.name if job.spec.array else None,
+        widths=job.spec.widths,
     )
 
 
 def running_entry(job: Job) -> RunningJob:
-    live = job.live_attempt
+    live, elastic, spec = job.live_attempt, job.elastic or NEVER_RAN, job.spec
     return RunningJob(
         name=job.name,
         ver=job.ver,
-        team=job.spec.team,
+        team=spec.team,
         state=job.state,
         vector=live.vector,
         priority=job.priority,
@@ -58,18 +61,15 @@ def running_entry(job: Job) -> RunningJob:
         known_to_sagemaker=live.training_job_arn is not None,
         training_since=live.training_since,
         stop_sent=live.stop_sent,
-        preemptible=job.spec.preemptible,
-        has_checkpoint=job.spec.has_checkpoint,
+        preemptible=spec.preemptible,
+        has_checkpoint=spec.has_checkpoint,
         preemptions=job.preemptions - (job.comebacks.reclaims or 0),
-        own_quota=job.spec.own_quota,
-        array=job.spec.array.name if job.spec.array else None,
-        expected=ExpectedRun(
-            at_most=live.max_runtime,
-            ends_by=ends_by(job),
-            predicted=likely_left(job),
-            trained=least_length(job),
-            likely=job.spec.likely,
-        ),
+        own_quota=spec.own_quota,
+        array=spec.array.name if spec.array else None,
+        widths=spec.widths,
+        progress=elastic.progress,
+        resized_at=elastic.resized_at,
+        expected=_expected_run(job, live),
         checkpoint=live.checkpoint,
         cents_per_hour=None if live.claim.usd_per_hour is None else int(live.claim.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
@@ -79,4 +79,14 @@ def running_entry(job: Job) -> RunningJob:
         watch=live.watch,
         unmonitored=live.unmonitored.code if live.unmonitored else None,
         reuses=live.claim.reuses,
+    )
+
+
+def _expected_run(job: Job, live: Attempt) -> ExpectedRun:
+    return ExpectedRun(
+        at_most=live.max_runtime,
+        ends_by=ends_by(job),
+        predicted=likely_left(job),
+        trained=least_length(job),
+        likely=job.spec.likely,
     )

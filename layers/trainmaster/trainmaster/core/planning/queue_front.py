@@ -74,6 +74,11 @@ class QueueFront:
             if team in self.kept.left:
                 self.of_team.setdefault(team, {}).setdefault(capacity, reservation)
 
+    @property
+    def wanted(self) -> frozenset[Capacity]:
+        """Types that some waiting job could use: their free instances are kept for it, or come to it."""
+        return frozenset((*self.reserved, *self.held))
+
     def makes_room(self, job: WaitingJob, vector: Vector) -> None:
         """Record that capacity is being made for a job."""
         reservation = BackfillReservation(job=job, vector=vector, at=None, extra={})

@@ -13,8 +13,9 @@ from trainmaster.core.planning.account_limits import limited
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, TeamEnds, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
-from trainmaster.core.planning.capacity import reservable, with_plans
+from trainmaster.core.planning.capacity import least_shapes, reservable, with_plans, with_room
 from trainmaster.core.planning.capacity_ahead import CapacityAhead
+from trainmaster.core.planning.coming_reasons import why_soon
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
@@ -94,13 +95,13 @@ class QueueWalk:
         if not shapes:
             self._preempt_own(job)
             return False
-        for shape in self.capacity.warm_first(shapes):
+        for shape in self.capacity.warm_first(shapes, is_elastic=job.widths is not None):
             if self._start_if_it_fits(job, shape):
                 return False
         if job.name in self.capacity.holds:
             self._wait_for_victims(job)
             return False
-        # Instances that are freed for a job which AWS refuses would stand idle, so none are.
+        shapes = least_shapes(job, shapes)
         taken = self._never_refused(job, shapes)
         if not taken:
             self.limited.give_up_for_a_try(job, shapes[0].vector)
@@ -128,7 +129,7 @@ class QueueWalk:
             else:
                 refusals.append(refusal)
         if not possible:
-            self.reasons[job.name] = refusals[0]
+            self.reasons[job.name] = refusals[0 if job.widths is None else -1]  # an elastic job's least width
         return tuple(possible)
 
     def _choices(self, job: WaitingJob) -> tuple[Shape, ...]:
@@ -137,7 +138,7 @@ class QueueWalk:
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
         possible = (shape for shape in shapes if self._refusal(job, shape) is None)
-        together = self.capacity.with_room(possible, team=job.team)
+        together = with_room(possible, self.capacity.free.of(job.team))
         return shapes if together is None else (together,)
 
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
@@ -150,7 +151,7 @@ class QueueWalk:
         return refusal or self.ahead.refusal(job, shape, frees_by=self._frees_by)
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Return the shapes that capacity may be made and kept for: AWS is not known to refuse them."""
+        """Return the shapes that capacity may be made and kept for; what AWS refuses would stand idle."""
         if job.is_refused or self.pauses.key_of(job) is not None:
             return ()
         return tuple(shape for shape in shapes if not self.capacity.above_limit(shape.vector, None))
@@ -159,7 +160,7 @@ class QueueWalk:
         warm = self.capacity.warm_pool_for(shape)
         if not self.capacity.fits(job, shape, warm):
             return False
-        ahead = () if job.name in self.capacity.holds else self.front.ahead(job, shape.vector)
+        ahead = () if self.capacity.is_held(job, shape) else self.front.ahead(job, shape.vector)
         until = self._frees_by(job, shape)
         if not self.front.admits(job, shape.vector, ahead, ends_by=until):
             return False
@@ -206,7 +207,7 @@ class QueueWalk:
         if released:
             self.reasons[job.name] = wait_reasons.releasing(shape.vector, released)
         elif coming:
-            self.reasons[job.name] = self.capacity.why_soon(shape.vector, team=job.team)
+            self.reasons[job.name] = why_soon(self.capacity, shape.vector, team=job.team)
             self.capacity.soon.give(job.team, shape.vector)
         else:
             return self._preempts(job, shape, ahead)
@@ -219,7 +220,8 @@ class QueueWalk:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
         by_quota = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
-        shapes = [shape for shape in by_quota if not self.quotas.loan_refusal(job, shape.vector)]
+        own = least_shapes(job, by_quota)
+        shapes = [shape for shape in own if not self.quotas.loan_refusal(job, shape.vector)]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         elif shapes and (futile := self.preemptions.wait_of(job)) is not None:

@@ -73,7 +73,10 @@ class Quotas:
         for job in waiting:
             teams[job.team][job.held].append(job)
         for team, jobs in teams.items():
-            quotas.tiers |= _beyond(quotas.nominal(team), jobs, first=own)
+            nominal, counted = quotas.nominal(team), _with_least_widths(jobs)
+            quotas.tiers |= _beyond(nominal, counted, first=own)
+            if counted is not jobs:
+                quotas.tiers |= _wide_borrowers(nominal, counted, quotas.tiers)
         return quotas
 
     def tier(self, name: str) -> int:
@@ -133,6 +136,18 @@ class Quotas:
                 over[capacity] = used.get(capacity, 0) + count - nominal - limit
         return over
 
+    def room(self, job: RunningJob, capacity: Capacity, *, most: int) -> int:
+        """Return by how many instances, at most ``most``, a running job of a team may grow."""
+        quota = self.quotas.get(job.team)
+        if not self.quotas or not capacity.is_on_demand:
+            return most
+        used = self.used.get(job.team, {}).get(capacity, 0)
+        nominal = self.nominal(job.team).get(capacity, 0)
+        if job.own_quota is not None:  # it keeps to its team's own
+            return min(most, max(nominal - used, 0))
+        limit = None if quota is None else (quota.borrowing_limit or {}).get(capacity.instance_type)
+        return most if limit is None else min(most, max(nominal + limit - used, 0))
+
     def refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
         """Return why the team may not borrow for this job, or not so much; None: it may, or need not."""
         return self.loan_refusal(job, vector) or self._limit_refusal(job, vector)
@@ -185,6 +200,37 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]
         turns += [(job.name not in first, *job.rank, counted) for job in alike]
     left = dict.fromkeys(demand, 0) | nominal
     return {name: BORROWER for *_, name, counted in sorted(turns) if not _taken_from(left, counted)}
+
+
+def _with_least_widths(jobs: _Jobs) -> _Jobs:
+    """Return jobs by what a nominal quota has to cover: of an elastic one only its least width."""
+    if not any(job.widths for alike in jobs.values() for job in alike):
+        return jobs
+    counted: _Jobs = defaultdict(list)
+    for held, alike in jobs.items():
+        for job in alike:
+            least = held if job.widths is None else ((held[0][0], job.widths.least),)
+            counted[least].append(job)
+    return counted
+
+
+def _wide_borrowers(nominal: dict[Capacity, int], jobs: _Jobs, tiers: Mapping[str, int]) -> dict[str, int]:
+    """Return the running elastic jobs that are covered only at less than their present width.
+
+    They borrow the rest: what takes it back makes them narrower.
+    """
+    left = dict(nominal)
+    covered = [(job, held) for held, alike in jobs.items() for job in alike if job.name not in tiers]
+    for _, held in covered:
+        for capacity, count in held:
+            left[capacity] = left.get(capacity, 0) - count
+    borrowers: dict[str, int] = {}
+    elastic = (pair for pair in covered if pair[0].widths is not None and isinstance(pair[0], RunningJob))
+    for job, ((capacity, least),) in sorted(elastic, key=lambda pair: pair[0].rank):
+        rest = ((capacity, job.vector[capacity] - least),)
+        if capacity.is_on_demand and rest[0][1] and not _taken_from(left, rest):
+            borrowers[job.name] = BORROWER
+    return borrowers
 
 
 def _taken_from(left: dict[Capacity, int], wanted: Held) -> bool:

@@ -152,7 +152,9 @@ class Preemptions:
         """Return the jobs that were asked to stop for a reservation and still hold instances."""
         # Earlier releases named the victims in the reservation; now each victim names its preemptor.
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
+        own = self._stopping.get(hold.preemptor)  # an elastic job keeps room for itself while it stops
         return [
+            *((own,) if own is not None else ()),
             *self._asked_for.get(hold.preemptor, ()),
             *(victim for victim in named if not victim.preempted_for),
         ]
@@ -261,7 +263,13 @@ class Preemptions:
         if not self.rules.cost.enabled:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
-        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now, highest=self._highest)
+        return PreemptionPrices(
+            rules=self.rules.cost,
+            ends=ends,
+            now=self.now,
+            highest=self._highest,
+            start_records=self.snapshot.start_records,
+        )
 
     @cached_property
     def _waits(self) -> PreemptionWaits:

@@ -11,6 +11,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
+from trainmaster.core.jobs.elastic_state import TrainingProgress
 from trainmaster.core.jobs.end_conditions import NOT_YET as FOREVER
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
@@ -18,8 +19,10 @@ from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
 from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
+from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
@@ -54,18 +57,17 @@ class WaitingJob:
     """Least training time known from earlier attempts; None before it was ever stopped."""
     likely: LikelyLengths | None = None
     """Whole training times of jobs like it."""
-    ranked_by: str = ""
-    """``PoolPolicy.order_key`` of the order that the score was made with."""
+    ranked_by: str = ""  # ``PoolPolicy.order_key`` of the order that the score was made with
     not_before: datetime | None = None
     refused: AccountRefusals | None = None  # since AWS last accepted a start of it; then it preempts nobody
     preemptible: bool | None = None  # False: never to be stopped for others
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
-    role: str | None = None
-    """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
+    role: str | None = None  # ``role_digest`` of its RoleArn; None: an earlier release wrote the entry
     turned_down: int | None = None  # refusals in a row of its request or a right; like ``refused``
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help: it stops no other for a while (``preemption_waits``)."""
     array: str | None = None  # the array that it is a task of
+    widths: Widths | None = None  # the counts that it may run with, if it is elastic
     share_ms: int | None = None
     """Shift of the score by its team's past use (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
@@ -133,20 +135,19 @@ class RunningJob:
     preemptions: int  # those that count towards ``preemption.max_per_job``
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
-    cents_per_hour: int | None = None
-    """Cents per hour for all its instances; None where the price is unknown."""
+    cents_per_hour: int | None = None  # for all its instances; None where the price is unknown
     warm_key: str | None = None
     """Warm key of the pool that it would leave behind; None: it leaves none."""
     ranked_by: str = ""
     watch: GpuWatch = field(default_factory=GpuWatch)
-    unmonitored: Code | None = None
-    """Code of the reason why its GPUs are not monitored."""
-    reuses: str | None = None
-    """Training job whose warm pool it was claimed with, until SageMaker has reported what became of it."""
-    preempted_for: str | None = None
-    """Name of the job that it was asked to stop for; None if it was not."""
+    unmonitored: Code | None = None  # code of the reason why its GPUs are not monitored
+    reuses: str | None = None  # training job whose warm pool it was claimed with, until that is settled
+    preempted_for: str | None = None  # name of the job that it was asked to stop for
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     array: str | None = None
+    widths: Widths | None = None
+    progress: TrainingProgress | None = None  # what its program has reported, if it is elastic
+    resized_at: datetime | None = None  # when it was last asked to stop for another width
     stops: RecentStops | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
@@ -270,10 +271,9 @@ class Snapshot:
     role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)  # by ``starts_key``, if AWS refused
     launchers: Mapping[str, str] = field(default_factory=dict)
     """ARNs of the launcher roles of teams; empty where no start was ever refused."""
-    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
-    """When instances of the type last came free."""
-    served: ServedStarts = field(default_factory=dict)
-    """Served starts of attempts that have ended; running ones have them in their own rows."""
+    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)  # when the type last came free
+    served: ServedStarts = field(default_factory=dict)  # of ended attempts; running ones are rows
+    start_records: StartRecords = field(default_factory=StartRecords)
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
     """Budget by team, only of teams that have one."""
     prices: PriceTable = field(default_factory=PriceTable)

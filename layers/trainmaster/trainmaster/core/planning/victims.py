@@ -20,6 +20,7 @@ from trainmaster.core.planning.preemption import (
 )
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
+from trainmaster.core.planning.shrinks import is_enough, kept_of
 from trainmaster.core.planning.snapshot import Held, RunningJob
 from trainmaster.core.planning.victim_groups import Alike, Choice, Group, Turn
 from trainmaster.core.policy import Preemption
@@ -95,6 +96,10 @@ class Victims:
             teams[job.team].append(job)
         return teams
 
+    @cached_property
+    def has_elastic(self) -> bool:
+        return any(job.widths is not None for job in self.running)
+
     def take(self, victims: Iterable[RunningJob]) -> None:
         """Remove jobs that are being stopped, so that they are not counted on any more."""
         for job in victims:
@@ -144,7 +149,8 @@ class Victims:
         if not short or not self._are_enough(short, preemptor):
             return Chosen()
         order = _Order(victims=self, short=short, preemptor=preemptor, cheapest=cheapest)
-        return Chosen(victims=order.first(), short=short)
+        victims = order.first()
+        return Chosen(victims=victims, short=short, kept=kept_of(victims, short))
 
     def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
         """Tell whether the jobs that it may stop suffice, counted by groups before any is put in order."""
@@ -191,7 +197,7 @@ class Victims:
     def cost(self, victims: tuple[RunningJob, ...], short: Vector) -> float:
         if self.prices is None:
             return sum(cost_of_stop(victim, now=self.now) for victim in victims)
-        chosen = Chosen(victims=victims, short=short)
+        chosen = Chosen(victims=victims, short=short, kept=kept_of(victims, short))
         return self.prices.of_all(chosen, wait=self.prices.ends.wait(short))
 
 
@@ -205,10 +211,26 @@ class _Order:
     cheapest: bool
 
     def first(self) -> tuple[RunningJob, ...]:
-        """Return the best set of victims: the first in order, or one large job instead of several small."""
+        """Return the best set of victims: the first in order, or one large job instead of several small.
+
+        A job that is enough by giving up some of its instances is preferred where that costs no more.
+        """
         chosen = _spared(self._enough(), self.short)
         single = self._single(least=chosen)
-        return min([chosen, (single,)] if single else [chosen], key=self._worth)
+        sets = [chosen, (single,)] if single else [chosen]
+        return min([*sets, *self._shrinks(least=chosen)], key=self._worth)
+
+    def _shrinks(self, *, least: tuple[RunningJob, ...]) -> Iterator[tuple[RunningJob, ...]]:
+        """Yield each elastic job that is enough and keeps the rest, unless it is of a worse rank."""
+        if not self.victims.has_elastic:
+            return
+        worst = self._worth(least)[:2]
+        for choices in self._choices():
+            if self._rank(choices[0].alike) > worst:
+                return
+            for *_, job in self._turns(choices):
+                if is_enough(job, self.short):
+                    yield (job,)
 
     def _rank(self, alike: Alike) -> tuple[int, int]:
         """Return the part of the order that comes before any cost."""

@@ -243,6 +243,9 @@ class Spot(Section):
         "A job leaves spot when less of its time than this share was training, after an interruption and an "
         "hour. 0: never.",
     )
+    count_type: bool = key(
+        Flag(), False, "Whether other jobs' interruptions of its instance types count too, within limits."
+    )
     max_wait: timedelta = key(
         _RUN,
         "6h",

@@ -19,6 +19,7 @@ from trainmaster.core.policy.plan_windows import (
     count_at,
     entries_of,
 )
+from trainmaster.core.policy.pool_elastic import Elastic
 from trainmaster.core.policy.pool_limits import Limits, WarmPool
 from trainmaster.core.policy.pool_order import Order
 from trainmaster.core.policy.pool_overrides import Overrides
@@ -67,6 +68,7 @@ class PoolPolicy(Section):
         example="{vision: {nominal: {ml.p5.48xlarge: 4}, borrowing_limit: {ml.p5.48xlarge: 2}}}",
     )
     """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
+    elastic: Elastic = key(Keys(Elastic), {}, "When an elastic job grows into instances that are free.")
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
     overrides: Overrides = key(

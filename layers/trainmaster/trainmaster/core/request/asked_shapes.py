@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector, plan_name
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.request.options import PlanUse, UserOptions
 
 _WARM_KEY_BYTES = 8
@@ -20,8 +21,10 @@ def shapes_of(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...
         options: The options in its tags.
     """
     spot = body.get("EnableManagedSpotTraining", False)
-    shapes = _alternatives(body, options) or _shapes(
-        body, CapacityType.SPOT if spot else CapacityType.ON_DEMAND
+    shapes = (
+        _alternatives(body, options)
+        or _widths(body, options.elastic)
+        or _shapes(body, CapacityType.SPOT if spot else CapacityType.ON_DEMAND)
     )
     return _on_plans(shapes, options, body["ResourceConfig"])
 
@@ -38,6 +41,16 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
         return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
     vector = _vector([resources], capacity_type)
     return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
+
+
+def _widths(body: Mapping[str, Any], widths: Widths | None) -> tuple[Shape, ...]:
+    """Return a shape for each width, the largest first.
+
+    They have no warm keys: a warm pool fits only the same count, so what an attempt left warm would stand in
+    the way of the next one at another width until SageMaker has given it up.
+    """
+    capacity = Capacity(body["ResourceConfig"].get("InstanceType", ""))
+    return tuple(Shape(vector={capacity: count}) for count in reversed(widths.counts if widths else ()))
 
 
 def _on_plans(

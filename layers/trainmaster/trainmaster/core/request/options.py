@@ -12,6 +12,7 @@ from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.widths import BadWidthsError, Widths, read_widths
 
 TAG_PREFIX = "trainmaster:"
 """Tags that begin so are ours: options that users may set, and what we put on each attempt."""
@@ -29,6 +30,7 @@ AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 AFTER_FAILED = "trainmaster:after-failed"
 ARRAY = "trainmaster:array"
 PLAN = "trainmaster:plan"
+ELASTIC = "trainmaster:elastic"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0
@@ -104,6 +106,8 @@ class UserOptions:
     """Its tasks, if it is the request of an array."""
     plan: PlanUse | None = None
     """Its use of plans; None: the request does not say, and it is as ``FIRST`` where its pool has plans."""
+    elastic: Widths | None = None
+    """Instance counts that it may run with; None: only with that of the request."""
     holds_after_failure: bool = False
     """It is held, not ended, once a condition can hold no more."""
 
@@ -233,6 +237,13 @@ def _array(text: str) -> WrittenIndices:
         raise BadOptionError(error.message, error.hint) from error
 
 
+def _elastic(text: str) -> Widths:
+    try:
+        return read_widths(text)
+    except BadWidthsError as error:
+        raise BadOptionError(error.message, error.hint) from error
+
+
 READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     PRIORITY: ("priority", _priority),
     TEAM: ("team", _team),
@@ -244,6 +255,7 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     AFTER_FAILED: ("holds_after_failure", _after_failed),
     ARRAY: ("array", _array),
     PLAN: ("plan", _plan),
+    ELASTIC: ("elastic", _elastic),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
 

@@ -13,7 +13,7 @@ from trainmaster.core.jobs.instances import CapacityType, Choice, Shape, Vector,
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.request.asked_shapes import shapes_of
 from trainmaster.core.request.completion import in_whole_numbers, with_runtime
-from trainmaster.core.request.options import UserOptions, read_options
+from trainmaster.core.request.options import ELASTIC, UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
 TAG_JOB = "trainmaster:job"
@@ -27,6 +27,11 @@ SHORTEST_PENDING = timedelta(seconds=1800)
 LONGEST_PENDING = timedelta(seconds=2_419_200)
 ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
 """Families that MaxPendingTimeInSeconds works for. Source: as above."""
+
+MAX_VARIABLES = 100
+"""Most entries of Environment. Source: SageMaker API reference, CreateTrainingJob."""
+WIDTHS_VARIABLE = "TRAINMASTER_WIDTHS"
+"""Environment variable in which the program of an elastic job finds its widths, as the tag has them."""
 
 TAG_TEAM = "trainmaster:team"
 """Tag of a session of a launcher role, beside ``TAG_STACK``."""
@@ -169,9 +174,19 @@ def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, 
         changed["EnableManagedSpotTraining"] = False
     if attempt.shape.subnet is not None and "VpcConfig" in body:
         changed["VpcConfig"] = {**body["VpcConfig"], "Subnets": [attempt.shape.subnet]}
+    if job.spec.widths is not None:
+        changed["Environment"] = _with_widths(body)
     if "HyperParameters" in body:
         changed["HyperParameters"] = _hyperparameters(body["HyperParameters"], job, attempt)
     return changed
+
+
+def _with_widths(body: Mapping[str, Any]) -> dict[str, str]:
+    """Add the widths to the environment, for the program; not if it is full, which costs no result."""
+    environment = dict(body.get("Environment", {}))
+    if WIDTHS_VARIABLE in environment or len(environment) < MAX_VARIABLES:
+        environment[WIDTHS_VARIABLE] = _tags(body)[ELASTIC]
+    return environment
 
 
 def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -> dict[str, str]:

@@ -195,6 +195,7 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         own_quota=_own_quota(submission, pool),
         role=role_digest(ask.role_arn),
+        widths=ask.options.elastic,
         set_by_pool=fields_set_by_pool(submission.as_sent, submission.body) or None,
     )
 

@@ -77,7 +77,7 @@ def override_violations(places: Places, overrides: Overrides) -> Iterator[FieldE
         message = f"has @{ANY_SUBNET}, which stands for the subnets of VpcConfig, and there is none"
         hint = f"write VpcConfig with the subnets to choose from, or leave @{ANY_SUBNET} out"
         yield FieldError(field=places.tag(ALTERNATIVES), message=message, hint=hint)
-    if len(places.ask.shapes) > MOST_SHAPES:
+    if options.alternatives and len(places.ask.shapes) > MOST_SHAPES:
         message = f"stands for {len(places.ask.shapes)} shapes, at most {MOST_SHAPES} are tried"
         yield FieldError(field=places.tag(ALTERNATIVES), message=message, hint="name fewer types, or subnets")
     count = len(places.body.get("Tags", []))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from trainmaster.core.planning.apply import Changes
-from trainmaster.core.planning.changes import HoldEnded, HoldPlaced, HoldUsed, WarmPoolReused
+from trainmaster.core.planning.changes import HoldEnded, HoldPlaced, HoldUsed, RoomKept, WarmPoolReused
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler.context import PassContext
 
@@ -23,6 +23,8 @@ def condition_of(changes: Changes, context: PassContext) -> WriteCondition:
         match change:
             case HoldPlaced(hold=hold, replaces=replaces):
                 condition = replace(condition, places_hold=hold, replaces_hold=replaces)
+            case RoomKept(hold=hold):
+                condition = replace(condition, keeps=(*condition.keeps, hold))
             case HoldUsed(preemptor=preemptor):
                 condition = replace(condition, ends_hold_of=preemptor)
             case HoldEnded(hold=hold):

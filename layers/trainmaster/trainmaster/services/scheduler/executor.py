@@ -20,7 +20,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import budget_notice, to_tell
-from trainmaster.core.planning.actions import Action, Intended, Preempt, Start
+from trainmaster.core.planning.actions import Action, Grow, Intended, Preempt, Start
 from trainmaster.core.planning.apply import Changes, applied
 from trainmaster.core.planning.changes import (
     ArrayChange,
@@ -44,7 +44,7 @@ from trainmaster.services.scheduler.faults import blame
 from trainmaster.services.scheduler.gpu_alarms import watch_gpus
 from trainmaster.services.scheduler.role_trials import is_held_back
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
-from trainmaster.services.scheduler.stops import drain, end_reservation, preempt, stop
+from trainmaster.services.scheduler.stops import drain, end_reservation, grow, preempt, stop
 from trainmaster.services.scheduler.warm_keeping import change_warm_pool
 
 CREATE = "CreateTrainingJob"
@@ -217,6 +217,8 @@ def _begin(action: Intended, context: PassContext) -> Rest | None:
     """Write the intent; an action that only reads or changes one row before it calls AWS is all rest."""
     if isinstance(action, Preempt):
         return preempt(action, context)
+    if isinstance(action, Grow):
+        return grow(action, context)
     changes = applied(action)
     if changes.afterwards:
         return partial(_make, changes, context)

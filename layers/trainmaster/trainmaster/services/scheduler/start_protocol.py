@@ -15,6 +15,7 @@ from typing import Any
 from trainmaster.core import rules
 from trainmaster.core.errors import (
     AccountLimitError,
+    InstanceLimitError,
     LostRaceError,
     NameTakenError,
     OutcomeUnknownError,
@@ -35,6 +36,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.refused_starts import Trial
 from trainmaster.core.lifecycle.unserved_attempts import after_put_off
+from trainmaster.core.lifecycle.width_changes import is_prolonged, run_time_refused
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.apply import Changes, Guard, applied
@@ -154,11 +156,21 @@ def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
     reason = Reason(code=ReasonCode.UNAVAILABLE, message=str(error))
     if isinstance(error, AccountLimitError):
         refusals = _refused(job, context)
-        _release(job, lambda current: steps.refused_by_account(current, refusals, str(error)), context)
+        _release(job, lambda current: _refused_step(current, refusals, error), context)
     elif isinstance(error, ThrottledError):
         _release(job, lambda current: steps.back_in_turn(current, reason), context)
     else:
         _release(job, lambda current: steps.put_back(current, reason=reason, now=context.clock()), context)
+
+
+def _refused_step(job: Job, refusals: AccountRefusals, error: AccountLimitError) -> Job:
+    refused = steps.refused_by_account(job, refusals, str(error))
+    return run_time_refused(job, refused) if is_for_run_time(job, error) else refused
+
+
+def is_for_run_time(job: Job, error: AccountLimitError) -> bool:
+    """Tell whether a limit of the account may have refused the run time that a narrow width prolonged."""
+    return is_prolonged(job) and not isinstance(error, InstanceLimitError)
 
 
 def _refused(job: Job, context: PassContext) -> AccountRefusals:

@@ -102,8 +102,9 @@ def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassC
     trial = role_trials.trial(action, claimed, body, context)
     try:
         taken = start_protocol.launch(claimed, body, context, trial)
-    except AccountLimitError:
-        start_protocol.learn(action, context)
+    except AccountLimitError as error:
+        if not start_protocol.is_for_run_time(claimed, error):
+            start_protocol.learn(action, context)
         raise
     if taken:
         start_protocol.forget(action, context)

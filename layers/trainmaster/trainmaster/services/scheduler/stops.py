@@ -6,10 +6,11 @@ from functools import partial
 
 from trainmaster.core.errors import RowSetAsideError, StopDeniedError, UnavailableError
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle import steps, width_changes
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
-from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.lifecycle.victim_stops import victim_asked
+from trainmaster.core.planning.actions import Grow, Preempt
 from trainmaster.core.planning.apply import Changes, applied, in_batches
 from trainmaster.core.planning.changes import HoldEnded, JobDrained, VictimAsked
 from trainmaster.core.planning.snapshot import PreemptionReservation
@@ -57,8 +58,20 @@ def _ask_to_stop(batch: Preempt, context: PassContext) -> tuple[Job, ...]:
 
 def _stop_intent(change: VictimAsked, context: PassContext) -> Change:
     victim = read_job(change.victim, context)
-    after = steps.preempted_for(victim, change.preemption.job, reclaims=change.reclaims)
-    return Change(before=victim, after=after)
+    return Change(before=victim, after=victim_asked(victim, change, now=context.clock()))
+
+
+def grow(action: Grow, context: PassContext) -> Callable[[], None]:
+    """Write that a job is asked to stop, and the room that is kept for it, and return the call that stops it.
+
+    Crash safety: a death in between leaves a row whose stop the next pass sends.
+    """
+    changes = applied(action)
+    job, at = read_job(action.job, context), context.clock()
+    after = width_changes.grown(job, action.why, width=action.width, now=at)
+    intent = Change(before=job, after=after)
+    stopping = context.store.commit([intent], at=at, condition=condition_of(changes, context))
+    return partial(_stop_each, stopping, context)
 
 
 def end_reservation(change: HoldEnded, context: PassContext) -> None:
@@ -82,7 +95,9 @@ def _late_preemptor(hold: PreemptionReservation, context: PassContext) -> Job | 
         job = context.reader.job(hold.preemptor)
     except RowSetAsideError:
         return None
-    return job if job is not None and job.is_waiting and job.spec.pool == context.pool else None
+    if job is None or not job.is_waiting or job.spec.pool != context.pool:
+        return None
+    return None if job.changes_width else job  # it stopped no other job for the room that it kept
 
 
 def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:

@@ -14,8 +14,8 @@ from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.preemptions import (
     WHAT_HELPS,
     lost_startup_text,
+    stop_text,
     stops_detail,
-    stops_text,
     todo_when_stopped,
     waits_text,
 )
@@ -150,8 +150,7 @@ def _preempted(change: Change) -> Notice:
         NoticeKind.JOB_PREEMPTED,
         change,
         Words(
-            what=f"Job {job.name} was preempted by another job and is back in the queue."
-            f"{stops_text(job)} {loss_text(change)}",
+            what=f"Job {job.name} {stop_text(change)} {loss_text(change)}",
             why=_reason(change),
             todo=todo_when_stopped(job) + _unsaved(job),
             undo=f"`trainmaster priority {job.name} N` moves it. {_or_not(job)}",

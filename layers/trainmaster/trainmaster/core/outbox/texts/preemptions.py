@@ -7,6 +7,7 @@ from trainmaster.core.jobs.attempts import StopsInARow
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import vector_text
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change, reason_of_end
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.refusals import PlatformSubject, platform_notice
@@ -98,7 +99,22 @@ def waits_text(change: Change) -> str:
     return f" Jobs were stopped for it in vain, {times}: it stops none before {instant(futile.until)}."
 
 
-def stops_text(job: Job) -> str:
+_WIDTH_TEXTS: Mapping[Code, str] = {
+    ReasonCode.SHRINK: "gave instances to another job and comes back at once, narrower.",
+    ReasonCode.GROW: "was stopped to come back at once on more instances.",
+    ReasonCode.MAX_RUNTIME_AT_WIDTH: "ran out of time at a narrow width and is back in the queue.",
+}
+
+
+def stop_text(change: Change) -> str:
+    """Say how a job came to stop and be in the queue again, without its name."""
+    reason = change.ended.reason if change.ended else None
+    if reason is not None and reason.code in _WIDTH_TEXTS:
+        return _WIDTH_TEXTS[reason.code]
+    return f"was preempted by another job and is back in the queue.{_stops_text(change.after)}"
+
+
+def _stops_text(job: Job) -> str:
     """Return how often it was stopped, and for which job; empty at the first time."""
     if job.preemptions <= 1:
         return ""

@@ -8,6 +8,7 @@ from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonVal
 from trainmaster.core.request.validation.channels import channel_contradictions
 from trainmaster.core.request.validation.containers import container_contradictions
 from trainmaster.core.request.validation.contradiction import Contradiction
+from trainmaster.core.request.validation.elastic import elastic_mistakes
 from trainmaster.core.request.validation.fields import place_mistakes
 from trainmaster.core.request.validation.meaning import (
     meaning_mistakes,
@@ -47,6 +48,7 @@ def _meaning(body: JsonObject) -> list[Mistake]:
         meaning_mistakes(body),
         resource_mistakes(body),
         plan_mistakes(body),
+        elastic_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
         (clash.mistake for clash in contradictions(body)),
