@@ -33,7 +33,7 @@ def stopped_for_idle(job: Job, now: datetime, *, requeues: bool = False) -> Job:
     code = ReasonCode.IDLE_REQUEUE if requeues else ReasonCode.IDLE
     idle = job.live.watch.idle_until(now) // timedelta(minutes=1)
     reason = Reason(code=code, message=f"its GPUs did nothing: {idle} minutes since its alarm went off")
-    return steps.stopped_for_its_gpus(job, reason, requeues=requeues)
+    return steps.stopped_by_rule(job, reason, requeues=requeues)
 
 
 def end_of(job: Job, seen: Observation | None, *, policy: Policy = STAYS, now: datetime = NOON) -> End | None:

@@ -28,7 +28,7 @@ from tests.histories.world import POOL, World
 from tests.memory.store import MemoryJobStore
 
 LONGEST_NAME = 63
-MOST_LOOKS = 8
+MOST_LOOKS = 10
 """On its way out, borrowing, may be stopped, ends when: each part of a plan goes through them once."""
 FEW = tuple(f"small{number}" for number in range(5))
 

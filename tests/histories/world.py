@@ -19,7 +19,7 @@ from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.end_policy import EndPolicy
-from trainmaster.services.metric_looks import MetricLooks, ProgressLooks
+from trainmaster.services.metric_looks import LossLooks, MetricLooks, ProgressLooks
 from trainmaster.services.observer import Observer
 from trainmaster.services.plan_looks import PlanLooks
 from trainmaster.services.policy_in_force import RecentPolicy
@@ -204,6 +204,7 @@ class World:
                 metrics=self.stage.watched(self.metrics), reader=reader, store=store, clock=self.clock
             ),
             progress_looks=ProgressLooks(logs=self.logs, reader=reader, store=store, clock=self.clock),
+            loss_looks=LossLooks(logs=self.logs, reader=reader, store=store, clock=self.clock),
             checkpoint_looks=CheckpointLooks(
                 reader=reader,
                 store=store,

@@ -203,11 +203,12 @@ NEW_ATTRIBUTES = {
     *((row, "metrics_sought_at") for row in ("J", "R")),
     *(("J", name) for name in ("stopped_for", "made_room_for", "futile", "startups", "no_capacity")),
     *((row, name) for row in ("B", "O", "OT", "Q", "R") for name in ("likely", "futile")),
+    *(("POLICY", "put_at"), ("POLICY", "put_by")),
     *(("R", "stops"), ("W", "because"), ("DW", "because"), ("J", "cold_startup"), ("R", "cold_startup")),
 }
 """Past use of teams, statuses of attempts, how long jobs are likely to train, what AWS served, stops and
 preemptions that did not help, work of which no checkpoint was seen, GPU data that were looked for, why
-instances were given up: that release ignores these."""
+instances were given up, who put a policy in force and when: that release ignores these."""
 NOT_LEFT = {("P", "told"), ("P", "unseen"), ("R", "trained")}
 """Which that release writes as well, though not in this story."""
 RARE = {"E", "G", "I"}

@@ -79,6 +79,9 @@ class Attempt:
     underused_stop_due: datetime | None
     unmonitored: Reason | None
     checkpoint_overdue: bool
+    loss: Reason | None = None
+    """How its loss breaks the policy's rule; None: it does not, or there is no such rule."""
+    loss_stop_due: datetime | None = None
 
     @property
     def why(self) -> str:
@@ -98,6 +101,10 @@ class Attempt:
             due = self.underused_stop_due
             then = f"; it will be stopped at {_time(due)} unless they are used more" if due else ""
             lines.append(f"its GPUs have been underused since {_time(self.underused_since)}{then}")
+        if self.loss is not None:
+            due = self.loss_stop_due
+            then = f"; it will be stopped at {_time(due)} unless that recovers" if due else ""
+            lines.append(f"{self.loss.message}{then}")
         if self.unmonitored is not None:
             lines.append(f"its GPUs are not monitored: {self.unmonitored.message}")
         if self.checkpoint_overdue:
@@ -125,6 +132,8 @@ class Attempt:
             underused_stop_due=_optional(document.get("underused_stop_due"), datetime.fromisoformat),
             unmonitored=_optional(document.get("unguarded"), Reason.parse),
             checkpoint_overdue=bool(document.get("checkpoint_overdue")),
+            loss=_optional(document.get("loss"), Reason.parse),
+            loss_stop_due=_optional(document.get("loss_stop_due"), datetime.fromisoformat),
         )
 
 

@@ -118,7 +118,8 @@ class Wiring:
 
         return AccountTurns(paces=self.table.account, clock=self.clock, pause=self.pause, draw=random.random)
 
-    pause = staticmethod(time.sleep)
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # looked up at each call: a test that has its own clock replaces it
 
     @cached_property
     def beside(self) -> Beside:
@@ -161,7 +162,6 @@ class Wiring:
 
     @cached_property
     def api(self) -> Handler:
-        """Build the REST API, as a handler of proxy events."""
         from trainmaster.api import Outside, build_api
         from trainmaster.services.read_counts import ReadCounts
 
@@ -217,7 +217,7 @@ class Wiring:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
         from trainmaster.services.dependency_sweep import DependencySweep
-        from trainmaster.services.metric_looks import MetricLooks, ProgressLooks
+        from trainmaster.services.metric_looks import LossLooks, MetricLooks, ProgressLooks
         from trainmaster.services.plan_looks import PlanLooks
         from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
@@ -238,6 +238,7 @@ class Wiring:
             plan_looks=PlanLooks(plans=training, policies=rules, pools=reader, store=store, clock=clock),
             metric_looks=MetricLooks(metrics=alarms, reader=reader, store=store, clock=clock),
             progress_looks=ProgressLooks(logs=self._logs, reader=reader, store=store, clock=clock),
+            loss_looks=LossLooks(logs=self._logs, reader=reader, store=store, clock=clock),
             checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(
                 training=training, policies=rules, reader=reader, records=reader, unmanaged=heard, clock=clock

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
+from trainmaster.core.jobs.attempts import Attempt, LossWatch, Preemptor, Reason, StatusStart, StopsInARow
 from trainmaster.core.jobs.elastic_state import ElasticState, RunTimeLimits, TrainingProgress
 from trainmaster.core.jobs.end_conditions import (
     Condition,
@@ -109,6 +109,12 @@ def full_attempt() -> Attempt:
         underused_stop_due=NOON + minutes(22),
         metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
+        loss=LossWatch(
+            lowest="0.25",
+            lowest_at=NOON + minutes(23),
+            finding=reason("loss-not-finite"),
+            stop_due=NOON + minutes(24),
+        ),
         stays_on_spot=reason("no-fallback"),
         diagnosis=DIAGNOSIS,
         ended_at=NOON + minutes(55),

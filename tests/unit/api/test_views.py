@@ -328,7 +328,8 @@ def test_an_elastic_job_shows_its_widths() -> None:
     assert runs["elastic"]["why"].startswith("2 of 4 instances; it grows once there is room")
     full = seen(live_job("a", widths=widths, live=attempt(shape=Shape(vector=of(4)))))
     assert full["elastic"] == {"widths": [1, 2, 4], "width": 4, "wanted": 4, "why": None}
-    gives = seen(shrunk_for(live_job("a", widths=widths, live=narrow), waiting("urgent"), width=1))["elastic"]
+    asked = shrunk_for(live_job("a", widths=widths, live=narrow), waiting("urgent"), width=1, now=NOON)
+    gives = seen(asked)["elastic"]
     assert gives["wanted"] == 1
     assert gives["why"] == "gave 1 of its 2 instances to urgent, and continues with 1"
     planned = seen(live_job("a", widths=widths, live=narrow), width="growing to 4 saves 22 min")
@@ -378,6 +379,8 @@ def test_the_story_of_a_job() -> None:
                 "stop_due": None,
                 "underused_since": None,
                 "underused_stop_due": None,
+                "loss": None,
+                "loss_stop_due": None,
                 "unguarded": None,
                 "last_checkpoint": None,
                 "last_checkpoint_is_lower_bound": False,

@@ -38,7 +38,8 @@ from trainmaster_client.simulate.histories.past_training import (
 USUAL_RUN = timedelta(hours=1)
 """Run time of a job that never trained, if no other job tells any."""
 _BY_LIMITS = (ReasonCode.MAX_RUNTIME, ReasonCode.MAX_WAIT, ReasonCode.IDLE, ReasonCode.UNDERUSED)
-_STOPPED = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE, *_BY_LIMITS})
+_BY_LOSS = (ReasonCode.LOSS_NOT_FINITE, ReasonCode.LOSS_DIVERGED, ReasonCode.LOSS_PLATEAU)
+_STOPPED = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE, *_BY_LIMITS, *_BY_LOSS})
 _BY_USERS = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE})
 _FAILED_CLASSES = frozenset(failure_class.code for failure_class in FailureClass)
 _COMES_BACK = _FAILED_CLASSES | {ReasonCode.PREEMPTION}

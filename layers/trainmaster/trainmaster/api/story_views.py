@@ -43,6 +43,8 @@ def _attempt_view(attempt: Attempt) -> View:
         "stop_due": instant_text(attempt.watch.stop_due),
         "underused_since": instant_text(attempt.watch.underused_since),
         "underused_stop_due": instant_text(attempt.watch.underused_stop_due),
+        "loss": reason_view(attempt.loss.finding if attempt.loss else None),
+        "loss_stop_due": instant_text(attempt.loss.stop_due if attempt.loss else None),
         "unguarded": reason_view(attempt.unmonitored),
         "last_checkpoint": instant_text(attempt.checkpoint.last),
         "last_checkpoint_is_lower_bound": attempt.checkpoint.uncertain_since is not None,

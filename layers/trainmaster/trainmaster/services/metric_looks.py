@@ -1,18 +1,25 @@
-"""Look at what CloudWatch has of running attempts: data of their GPUs, and progress in their logs."""
+"""Look at what CloudWatch has of running attempts: data of their GPUs, progress and loss in their logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.jobs.elastic_state import NEVER_RAN, reported_progress
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import wanted_of
+from trainmaster.core.monitoring.loss_judgement import VALUES, judged
 from trainmaster.core.monitoring.measurements import due_looks, is_conclusive, sought
+from trainmaster.core.monitoring.metric_lines import MetricLine, MetricValue, metric_line
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy.governance import Watch
+from trainmaster.core.policy.loss_rule import LossRule
 from trainmaster.ports import Clock, JobReader, JobStore, LogReader, MetricReader
 from trainmaster.services.deadline import Deadline
+from trainmaster.services.job_steps import change_job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,3 +119,74 @@ class ProgressLooks:
             after = replace(job, elastic=replace(state, progress=progress))
             self.store.commit([Change(before=job, after=after)], at=now)
         return True
+
+
+MINUTES_BETWEEN = 5
+"""Minutes between two looks at one job, or more where there are more than 100."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossLooks:
+    logs: LogReader
+    reader: JobReader
+    store: JobStore
+    clock: Clock
+
+    def run(
+        self, live: Sequence[RunningJob], rule: LossRule | None, deadline: Deadline
+    ) -> Iterator[Exception]:
+        """Read the logs whose turn it is; yield what failed, for their next turn.
+
+        Crash safety: a loss is an observation, and the look at a later turn makes it again.
+        """
+        for entry in in_turn(live, now=self.clock()) if rule is not None else ():
+            if deadline.is_over or rule is None:
+                return
+            try:
+                self._look(entry, rule)
+            except Exception as error:  # noqa: BLE001  one job must not keep the others waiting
+                yield error
+
+    def _look(self, entry: RunningJob, rule: LossRule) -> None:
+        line = definition(self.reader.request(entry.name), rule.metric)
+        if line is None:
+            return
+        values = line.newest(self.logs.tail(entry.training_job_name), most=VALUES)
+        read = partial(self.reader.job, entry.name)
+        step = partial(self._judged, entry.training_job_name, values, rule)
+        change_job(read(), step, read=read, store=self.store, clock=self.clock)
+
+    def _judged(
+        self, training_job_name: str, values: Sequence[MetricValue], rule: LossRule, job: Job
+    ) -> Change | None:
+        if job.live is None or job.live.training_job_name != training_job_name:
+            return None
+        after = judged(job, values, rule, now=self.clock())
+        return None if after == job else Change(before=job, after=after)
+
+
+def in_turn(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:
+    """Return the jobs whose turn it is in this minute, at most ``MOST_LOGS``; nothing is stored for it.
+
+    They begin with another one at each turn, as a run may end before the last.
+    """
+    trains = [entry for entry in live if entry.state is JobState.RUNNING and entry.training_since is not None]
+    turns = max(MINUTES_BETWEEN, -(-len(trains) // MOST_LOGS))
+    cycle, turn = divmod(int(now.timestamp()) // 60, turns)
+    due = sorted(trains, key=lambda entry: entry.name)[turn::turns]
+    first = cycle % len(due) if due else 0
+    return due[first:] + due[:first]
+
+
+def definition(request: Mapping[str, Any], metric: str) -> MetricLine | None:
+    """Return how a metric is found in a line; None: the request does not define it, or it cannot be read."""
+    algorithm = request.get("AlgorithmSpecification")
+    given = algorithm.get("MetricDefinitions") if isinstance(algorithm, Mapping) else None
+    return next(
+        (
+            metric_line(str(entry.get("Regex", "")))
+            for entry in given or ()
+            if isinstance(entry, Mapping) and entry.get("Name") == metric
+        ),
+        None,
+    )

@@ -31,7 +31,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.calendars import recent_changes
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.dependency_sweep import DependencySweep
-from trainmaster.services.metric_looks import MetricLooks, ProgressLooks
+from trainmaster.services.metric_looks import LossLooks, MetricLooks, ProgressLooks
 from trainmaster.services.observer import Observer
 from trainmaster.services.plan_looks import PlanLooks, recent_windows
 from trainmaster.services.policy_in_force import policy_in_force
@@ -95,6 +95,7 @@ class Reconciler:
     alarm_sweep: AlarmSweep
     metric_looks: MetricLooks
     progress_looks: ProgressLooks
+    loss_looks: LossLooks
     plan_looks: PlanLooks
     checkpoint_looks: CheckpointLooks
     sweep: UnmanagedJobSweep
@@ -131,6 +132,7 @@ class Reconciler:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
         repairs.failures += self.metric_looks.run(everybody, policy.governing.watch, deadline)
         repairs.failures += self.progress_looks.run(everybody, deadline)
+        repairs.failures += self.loss_looks.run(everybody, policy.governing.loss, deadline)
         self._checkpoints(live, policy, repairs, deadline)
         for pool in repairs.fronts.depths:
             with repairs.bulkhead():

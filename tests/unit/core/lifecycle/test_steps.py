@@ -616,7 +616,7 @@ def test_the_warning_has_the_instant_of_the_stop_and_both_are_taken_back_togethe
 
 def test_an_underused_job_may_come_back_and_that_is_not_charged() -> None:
     reason = Reason(code=ReasonCode.UNDERUSED_REQUEUE, message="its GPUs were used less")
-    change = over(steps.stopped_for_its_gpus(training(**AT_HALF_PAST), reason, requeues=True))
+    change = over(steps.stopped_by_rule(training(**AT_HALF_PAST), reason, requeues=True))
     after = change.after
     assert (after.state, after.preemptions, after.comebacks.retries) == (S.PREEMPTED, 0, 0)
     assert (after.comebacks.idle_requeues, after.spent.wasted) == (1, {"underused-requeue": 30 * 60})
@@ -628,7 +628,7 @@ def test_an_underused_job_may_come_back_and_that_is_not_charged() -> None:
 
 def test_an_underused_job_that_is_stopped_for_good_has_not_wasted_all_of_its_training() -> None:
     reason = Reason(code=ReasonCode.UNDERUSED, message="its GPUs were used less")
-    change = over(steps.stopped_for_its_gpus(training(), reason, requeues=False))
+    change = over(steps.stopped_by_rule(training(), reason, requeues=False))
     assert (change.after.state, change.after.reason) == (S.STOPPED, reason)
     assert change.ended is not None
     assert "idle" not in change.ended.bill.by

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.arrays.array_model import Array, TaskEnds
-from trainmaster.core.jobs.attempts import Reason, StopsInARow
+from trainmaster.core.jobs.attempts import LossWatch, Reason, StopsInARow
 from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies, ParentEnd, Root
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import after_another
@@ -144,6 +144,14 @@ CHANGES: Mapping[NoticeKind, Change] = {
         "its GPUs did nothing since 2026-11-02 12:05 UTC",
     ),
     NoticeKind.JOB_UNDERUSED: _news(underused_since=NOON + minutes(5)),
+    NoticeKind.LOSS_WARNING: _news(
+        loss=LossWatch(
+            finding=Reason(
+                code=ReasonCode.LOSS_NOT_FINITE, message="train:loss is nan at step 120: it is not finite"
+            ),
+            stop_due=NOON + minutes(35),
+        )
+    ),
     NoticeKind.JOB_UNGUARDED: _news(
         unguarded=Reason(
             code=ReasonCode.ALARM_QUOTA,

@@ -13,7 +13,6 @@ from trainmaster.core.policy.governance import (
     Fallback,
     Governing,
     Idle,
-    Notifications,
     OnOom,
     Reaction,
     Recovery,
@@ -22,6 +21,7 @@ from trainmaster.core.policy.governance import (
     UnmanagedThen,
     Utilization,
 )
+from trainmaster.core.policy.notifications import Notifications
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern
 
 RETRIED = {FailureClass.SERVICE, FailureClass.CAPACITY, FailureClass.HARDWARE, FailureClass.NETWORK}

@@ -107,6 +107,7 @@ FULL: dict[str, Any] = {
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
             "warm_pool": {"keep_alive": "10m", "retain": "1m", "max_idle": "30m"},
+            "elastic": {"min_gain": "15m", "snooze": "1h"},
             "limits": {
                 "max_waiting": 100,
                 "max_submissions_per_minute": 10,
@@ -142,6 +143,13 @@ FULL: dict[str, Any] = {
     },
     "unmanaged_jobs": {"then": "stop", "except_principals": [ARN], "except_tuning_jobs": False},
     "idle": {"gpu_below_percent": 5, "for": "30m", "period": "15m", "then": "requeue", "warn_first": "5m"},
+    "loss": {
+        "metric": "val:loss",
+        "non_finite": "stop",
+        "divergence": {"factor": 2.5, "then": "stop"},
+        "plateau": {"for": "2h", "min_delta": 0.01, "then": "stop"},
+        "warn_first": "20m",
+    },
     "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify", "warn_first": "2h"},
     "checkpoints": {"max_age": "1h"},
     "recovery": {
@@ -303,7 +311,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 39
+    assert len(compared) == 43
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -385,7 +393,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 66
+    assert len(shown) == 76
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

@@ -21,7 +21,7 @@ export function resultsPicture({ values, tasks, metric, isLargest, width, best, 
 function gridTable({ down, across, at }, asked) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Grid of values" },
     h("table", { class: "heat grid-of-values" },
-      h("caption", {}, `${asked.metric || "state"}: ${down.name} down, ${across.name} across; the darker the better`),
+      h("caption", {}, `${asked.metric || "state"}: ${down.name} down, ${across.name} across; the stronger the colour the better`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, `${down.name} \\ ${across.name}`), across.values.map((value) => h("th", { scope: "col" }, value)))),
       h("tbody", {}, down.values.map((row) => h("tr", {}, h("th", { scope: "row" }, row), across.values.map((column) => cell(at(row, column), asked)))))));
 }

@@ -42,7 +42,7 @@ const TROUBLES = new Set([
 ]);
 const NOTICES = new Set([
   "Job Preempted", "Job Idle", "Job Requeued", "Job Underused", "Job Unguarded", "Checkpoint Overdue", "Job Retried",
-  "Job Stays On Spot", "Job Stopped",
+  "Job Stays On Spot", "Job Stopped", "Job Loss Warning",
 ]);
 
 // `trouble`, `notice` or `news`: how loudly it is shown.
@@ -52,5 +52,5 @@ export const KINDS = [
   "Job Completed", "Job Stopped", "Job Failed", "Job Retried", "Job Preempted", "Job Idle", "Job Busy Again",
   "Job Requeued", "Job Underused", "Job Unguarded", "Checkpoint Overdue", "Job Moved To On-Demand", "Job Stays On Spot",
   "Unmanaged Job", "Rule Violated", "Budget Warning", "Job Start Refused", "Preemption Did Not Help",
-  "Dependents Ended", "Array Held", "Array Ended", "Platform Warning",
+  "Dependents Ended", "Array Held", "Array Ended", "Platform Warning", "Job Loss Warning",
 ];

@@ -86,7 +86,6 @@ function facts(job, row, { now }) {
   const array = job.array?.name;
   return [
     ["Where", `${row.cells.pool}, ${row.cells.instances}`],
-    ["Width", width(job.elastic)],
     ["By", [job.team, owner].filter(Boolean).join(" / ")],
     ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
     ["Array", array ? [h("a", { href: `#/arrays/${encodeURIComponent(array)}` }, array), `, task ${job.array.index}`] : null],
@@ -113,12 +112,6 @@ const linked = (name) => h("a", { href: `#/jobs/${encodeURIComponent(name)}` }, 
 function likelyTotal(job, { ran_seconds: ran, left_seconds: left }) {
   if ((job.attempts ?? []).length !== 1 || !job.cost_usd || !ran || left === null) return "";
   return `; at most ${usd((job.cost_usd * (ran + left)) / ran)} if it runs for its longest time`;
-}
-
-function width(elastic) {
-  if (!elastic) return null;
-  const { widths, width: now, wanted, why } = elastic;
-  return [now ? `${now} of ${widths.join(", ")} instances` : `one of ${widths.join(", ")} instances`, wanted && wanted !== now ? `, next ${wanted}` : "", why ? `: ${typeof why === "string" ? why : why.message}` : ""].join("");
 }
 
 // What it waits for, itself, and what waits for it, from left to right.

@@ -67,7 +67,7 @@ export function endKind(attempt) {
 const STOPS = new Set([
   "stopped-by-user", "stopped-outside", "max-runtime", "max-wait", "idle", "idle-requeue",
   "underused", "underused-requeue", "spot-fallback", "restored", "shrink", "grow",
-  "max-runtime-at-width",
+  "max-runtime-at-width", "loss-not-finite", "loss-diverged", "loss-plateau",
 ]);
 
 // One track for each pool, instance type and capacity type, in the order of their names; a row of it is an instance.

@@ -140,6 +140,20 @@ class CheckpointState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LossWatch:
+    """Facts that the rule on the loss needs of an attempt, and what it has found."""
+
+    lowest: str | None = None
+    """Lowest level of the loss so far, as text, as rows hold no infinite or tiny numbers; None: none yet."""
+    lowest_at: datetime | None = None
+    """When that level was seen first."""
+    finding: Reason | None = None
+    """Breach of the rule, with the value and the step at which it was seen first; None: there is none."""
+    stop_due: datetime | None = None
+    """When the job is to be stopped unless its loss recovers by then; None: it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEnd:
     at: datetime
     reason: Reason | None = None
@@ -202,6 +216,8 @@ class Attempt:
     unmonitored: Reason | None = None
     """Reason why its GPUs are not monitored although the policy wants it: no alarms, or no data for them."""
     checkpoint: CheckpointState = CheckpointState()
+    loss: LossWatch | None = None
+    """State of its loss; None: the policy has no rule on it, or it was not read yet."""
     end: AttemptEnd | None = None
     """End of the attempt; None: it runs, as far as is known."""
     bill: Bill = Bill()

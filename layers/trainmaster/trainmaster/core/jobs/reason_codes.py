@@ -71,6 +71,12 @@ class ReasonCode(StrEnum):
     """Its GPUs were idle, and it is not requeued."""
     UNDERUSED = "underused"
     """Its GPUs were used less than the policy expects, and it is not requeued."""
+    LOSS_NOT_FINITE = "loss-not-finite"
+    """Its loss is infinite or no number."""
+    LOSS_DIVERGED = "loss-diverged"
+    """Its loss has risen above a multiple of its lowest level."""
+    LOSS_PLATEAU = "loss-plateau"
+    """Its loss has not fallen for as long as the policy allows."""
     FAILED_TO_START = "failed-to-start"
     NAME_TAKEN = "name-taken"
 

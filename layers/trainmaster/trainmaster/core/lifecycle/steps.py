@@ -190,12 +190,12 @@ def underused(job: Job, *, since: datetime | None, stop_due: datetime | None = N
     return replace(job, live=replace(live, watch=watch))
 
 
-def stopped_for_its_gpus(job: Job, reason: Reason, *, requeues: bool) -> Job:
-    """Stop a job for what an alarm says of its GPUs.
+def stopped_by_rule(job: Job, reason: Reason, *, requeues: bool) -> Job:
+    """Stop a job for what a rule of the policy says of its GPUs or its loss.
 
     Args:
         job: A running job.
-        reason: What the alarm says, and for how long.
+        reason: What was seen, and when.
         requeues: Whether it resumes from its checkpoint, which is not charged.
     """
     assert job.state is JobState.RUNNING, job.state

@@ -151,7 +151,7 @@ def stop_for(
     code, says = _STOPS[kind, requeues]
     minutes = (now - warned.since) // timedelta(minutes=1) if warned.since else 0
     reason = Reason(code=code, message=f"{says}: {max(minutes, 0)} minutes since its alarm went off")
-    return steps.stopped_for_its_gpus(job, reason, requeues=requeues)
+    return steps.stopped_by_rule(job, reason, requeues=requeues)
 
 
 _IDLE, _UNDERUSED = "its GPUs did nothing", "its GPUs were used less than the policy expects"

@@ -29,6 +29,8 @@ class NoticeKind(StrEnum):
     JOB_REQUEUED = "Job Requeued"
     """Stopped while it was idle; it comes back."""
     JOB_UNDERUSED = "Job Underused"
+    LOSS_WARNING = "Job Loss Warning"
+    """Its loss shows that it fails; the policy decides what follows."""
     JOB_UNGUARDED = "Job Unguarded"
     CHECKPOINT_OVERDUE = "Checkpoint Overdue"
     MOVED_TO_ON_DEMAND = "Job Moved To On-Demand"

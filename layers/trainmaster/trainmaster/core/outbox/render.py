@@ -17,6 +17,7 @@ MAILED = frozenset(
         NoticeKind.JOB_IDLE,
         NoticeKind.JOB_REQUEUED,
         NoticeKind.JOB_UNDERUSED,
+        NoticeKind.LOSS_WARNING,
         NoticeKind.JOB_UNGUARDED,
         NoticeKind.CHECKPOINT_OVERDUE,
         NoticeKind.MOVED_TO_ON_DEMAND,

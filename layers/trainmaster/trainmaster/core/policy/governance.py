@@ -19,7 +19,9 @@ from trainmaster.core.policy.kinds import (
     list_of,
     plain_text,
 )
+from trainmaster.core.policy.loss_rule import LossRule
 from trainmaster.core.policy.names import JOB_ROLES
+from trainmaster.core.policy.notifications import Notifications
 from trainmaster.core.policy.principals import PrincipalPattern
 
 # An alarm looks back a day at most, and a week where its periods are an hour or longer, and periods are
@@ -42,16 +44,6 @@ _CLASSES = ListOf(
     hint="write a list of failure classes, [] for none",
     made=frozenset,
 )
-_ADDRESSES_HINT = "write a list of addresses, e.g. [ml-platform@example.com]"
-_ADDRESSES = list_of(
-    plain_text(
-        r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}",
-        "is not an e-mail address",
-        _ADDRESSES_HINT,
-    ),
-    _ADDRESSES_HINT,
-)
-_SUBSCRIBE = "aws sns subscribe --protocol email --topic-arn <mail topic> --notification-endpoint <address>"
 
 
 class UnmanagedThen(StrEnum):
@@ -258,23 +250,6 @@ class Spot(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notifications(Section):
-    email: tuple[str, ...] = key(
-        _ADDRESSES,
-        [],
-        "Who should get the stack's e-mails; each address must be subscribed to its mail topic once.",
-    )
-    events: bool = key(Flag(), True, "Whether events are sent to the account's default event bus.")
-
-    def check(self, at: Location) -> None:
-        if self.email:
-            message = (
-                "each address must be subscribed to the mail topic once and confirm it; trainmaster cannot"
-            )
-            at.below("email").warn(message, _SUBSCRIBE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Governing(Section):
     """All sections of this module, with the defaults of an empty document."""
 
@@ -289,6 +264,9 @@ class Governing(Section):
     )
     utilization: Utilization | None = optional(
         Keys(Utilization), "Jobs whose GPUs are underused. Without this section they are not detected."
+    )
+    loss: LossRule | None = optional(
+        Keys(LossRule), "Jobs whose loss shows that they fail. Without this section no loss is read."
     )
     checkpoints: Checkpoints = key(Keys(Checkpoints), {}, "Checkpoints of running jobs.")
     recovery: Recovery = key(Keys(Recovery), {}, "Which failures are retried, from the last checkpoint.")

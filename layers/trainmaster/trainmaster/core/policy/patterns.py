@@ -6,7 +6,7 @@ places where a part may end are followed at once, so the time grows with the tex
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -66,6 +66,15 @@ class TextPattern:
         if len(text) > MAX_TEXT_CHARACTERS:
             return False
         return len(text) in _ends(self._node, text, frozenset({0}))
+
+    def ends_in(self, text: str, starts: Iterable[int]) -> tuple[int, ...]:
+        """Return, in order, the places of a text at which a part that matches ends.
+
+        Args:
+            text: A text of any length; the time grows with it.
+            starts: Places at which such a part may begin.
+        """
+        return tuple(sorted(_ends(self._node, text, frozenset(starts))))
 
 
 def parse_pattern(source: str) -> TextPattern:

@@ -19,7 +19,7 @@ from trainmaster.core.outbox.texts.preemptions import (
     todo_when_stopped,
     waits_text,
 )
-from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted, span
+from trainmaster.core.outbox.texts.wording import LOSS_ADVICE, NOTHING, Words, instant, iso, quoted, span
 
 
 def loss_text(change: Change) -> str:
@@ -43,6 +43,7 @@ _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
         ReasonCode.STOPPED_OUTSIDE: "CloudTrail says who called StopTrainingJob; `cancel` would note it.",
         ReasonCode.IDLE: "Find in its log what its GPUs waited for before you queue it again.",
         ReasonCode.UNDERUSED: "Look for a slow input pipeline or a small batch.",
+        **LOSS_ADVICE,
     },
 )
 """Advice by reason code of the stop."""

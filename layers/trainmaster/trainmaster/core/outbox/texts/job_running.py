@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from trainmaster.core.jobs.attempts import Attempt, GpuWatch
+from trainmaster.core.jobs.attempts import Attempt, GpuWatch, LossWatch
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
-from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted
+from trainmaster.core.outbox.texts.wording import LOSS_ADVICE, NOTHING, Words, instant, iso, quoted
 
 _HOW_TO_GUARD: Mapping[Code, str] = {
     ReasonCode.ALARM_QUOTA: (
@@ -77,6 +77,35 @@ def underused_notice(change: Change) -> Notice | None:
             "underused_since": iso(live.watch.underused_since),
             **({} if due is None else {"stop_due": iso(due)}),
         },
+    )
+
+
+def loss_notice(change: Change) -> Notice | None:
+    """Return the warning of a loss that breaks the rule; again if the breach or what follows has changed."""
+    before, after = change.before.live, change.after.live
+    if before is None or after is None or before.number != after.number:
+        return None
+    was, loss = before.loss or LossWatch(), after.loss or LossWatch()
+    stops_anew = loss.stop_due is not None and was.stop_due is None
+    is_news = loss.finding is not None and (loss.finding != was.finding or stops_anew)
+    if loss.finding is None or not is_news or change.after.state is not JobState.RUNNING:
+        return None
+    job, due = change.after.name, loss.stop_due
+    follows = "Nothing happens automatically."
+    if due is not None:
+        follows = f"It is stopped at {instant(due)} unless it recovers by then."
+    return _notice(
+        NoticeKind.LOSS_WARNING,
+        change.after,
+        Words(
+            what=f"The loss of job {job} shows that it may train in vain. {follows}",
+            why=quoted(loss.finding.message),
+            todo=f"{LOSS_ADVICE[loss.finding.code]} `trainmaster cancel {job}` frees its instances now.",
+            undo=""
+            if due is None
+            else "It is not stopped if its loss recovers, or `loss` is taken out of the policy.",
+        ),
+        {"reason": loss.finding.code, **({} if due is None else {"stop_due": iso(due)})},
     )
 
 

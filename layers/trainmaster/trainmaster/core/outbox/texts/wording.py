@@ -6,11 +6,22 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.outbox.messages import MessageKind, Notice, OutboxMessage
 
 MAX_QUOTE = 500
 """Most characters that are kept of a text that somebody else wrote."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+LOSS_ADVICE: Mapping[Code, str] = MappingProxyType(
+    {
+        ReasonCode.LOSS_NOT_FINITE: (
+            "Try a lower learning rate, clipped gradients or bf16, from a checkpoint before that step."
+        ),
+        ReasonCode.LOSS_DIVERGED: "Try a lower learning rate, from a checkpoint before the loss rose.",
+        ReasonCode.LOSS_PLATEAU: "See whether it has learned what it can, or its learning rate is too low.",
+    }
+)
+"""Advice by the breach of the rule on the loss."""
 _MINUTE = timedelta(minutes=1)
 
 
