@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from itertools import groupby
 from typing import TypeAlias
 
 from trainmaster.api.capacity_views import by_capacity_type, by_type
@@ -198,7 +197,7 @@ def _ahead(pools: Sequence[PoolPolicy], window: Window, *, now: datetime) -> Ite
     """Show what calendars, reservations and plans are going to change, in order; nothing of a past period."""
     if window.until < now - _UNTIL_NOW:
         return
-    soon = [entry for pool in pools for entry in _pool_ahead(pool, until=now + AHEAD_SHOWN)]
+    soon = [entry for pool in pools for entry in pool.states_ahead(until=now + AHEAD_SHOWN)]
     for at, pool in sorted(soon, key=lambda entry: (entry[0], entry[1].name)):
         reserved = {team: dict(instances) for team, instances in pool.reserved.items()}
         view = {
@@ -209,15 +208,6 @@ def _ahead(pools: Sequence[PoolPolicy], window: Window, *, now: datetime) -> Ite
         }
         plans = by_type({plan: count.usable for plan, count in pool.plan_counts.items()})
         yield view | {"plan_capacity": plans} if plans else view
-
-
-def _pool_ahead(pool: PoolPolicy, *, until: datetime) -> Iterator[tuple[datetime, PoolPolicy]]:
-    """Yield the pool as it is from each of its next changes on; once for those of the same instant."""
-    changes = [change for change in (*pool.ahead, *pool.plans_ahead) if change.at <= until]
-    for at, same in groupby(sorted(changes, key=lambda change: change.at), key=lambda change: change.at):
-        for change in same:
-            pool = pool.since(change)
-        yield at, pool
 
 
 def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) -> list[CapacityChange]:
