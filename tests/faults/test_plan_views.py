@@ -118,6 +118,34 @@ def test_the_past_shows_openings_closings_and_use_of_plans(world: World) -> None
     assert [line["plan_capacity"] for line in lines["capacity"]][-1] == {A: 0}
 
 
+def test_the_timeline_shows_windows_that_open_and_close_in_the_next_days(world: World) -> None:
+    now = {"from": "2026-11-02T10:00:00Z"}
+    ahead = world.api("GET", "/timeline", query=now)["ahead"]
+    assert [(line["at"][:16], line["capacity"], line["plan_capacity"]) for line in ahead] == [
+        ("2026-11-02T17:20", {A: 1}, {A: 0}),
+        ("2026-11-03T12:00", {A: 1}, {A: 2}),
+        ("2026-11-03T13:20", {A: 1}, {A: 0}),
+    ]
+    past = {"from": "2026-11-02T10:00:00Z", "to": "2026-11-02T11:00:00Z"}
+    assert "ahead" not in world.api("GET", "/timeline", query=past)
+
+
+def test_a_calendar_and_a_window_that_change_at_once_are_one_line(new_world: NewWorld) -> None:
+    rules = policy(capacity=3)
+    rules["pools"][0]["calendar"] = [
+        {"from": "2026-11-02T18:00Z", "to": "2026-11-02T20:00Z", "capacity": {A: 1}}
+    ]
+    plane = new_world(rules)
+    plane.sagemaker.plans["spring"] = described((6, 30))
+    plane.reconcile()
+    ahead = plane.api("GET", "/timeline", query={"from": "2026-11-02T10:00:00Z"})["ahead"]
+    assert [(line["at"][:16], line["capacity"][A], line["plan_capacity"][A]) for line in ahead] == [
+        ("2026-11-02T18:00", 1, 2),
+        ("2026-11-02T20:00", 3, 2),
+        ("2026-11-03T17:20", 3, 0),
+    ]
+
+
 def test_a_policy_with_a_plan_of_another_account_is_refused(new_world: NewWorld) -> None:
     world = new_world(policy())
     foreign = SPRING.replace("123456789012", "999999999999")

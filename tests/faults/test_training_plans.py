@@ -166,6 +166,28 @@ def test_groups_preferences_and_spot_alternatives_exclude_a_plan() -> None:
         assert [error.field for error in caught.value.errors] == [field]
 
 
+def test_groups_of_one_type_stay_off_the_plans_of_their_pool() -> None:
+    groups = [{"InstanceGroupName": name, "InstanceType": P5, "InstanceCount": 1} for name in ("a", "b")]
+    whole = body(ResourceConfig={"InstanceGroups": groups, "VolumeSizeInGB": 10})
+    require_valid(whole)
+    (shape,) = read_request(whole).shapes
+    assert ({str(key): count for key, count in shape.vector.items()}, shape.avoids_plans) == ({P5: 2}, True)
+    rules = policy({"arn": SPRING}, seen=(described(total=4),))
+    assert [error.rule for error in refusals(whole, rules)] == ["never-fits"], "one on demand is all there is"
+
+
+def test_a_preference_that_names_a_plan_is_refused_with_the_way_out() -> None:
+    preferences = [{"InstanceType": P5, "TrainingPlanArns": [SPRING]}, {"InstanceType": G5}]
+    whole = body(
+        ResourceConfig={"InstancePreferences": preferences, "InstanceCount": 1, "VolumeSizeInGB": 10}
+    )
+    with pytest.raises(InvalidRequestError) as caught:
+        require_valid(whole)
+    assert [(error.field, error.hint) for error in caught.value.errors] == [
+        ("ResourceConfig.InstancePreferences[0].TrainingPlanArns", "remove it, or give one InstanceType")
+    ]
+
+
 def test_only_and_never_are_in_the_shapes_of_the_job() -> None:
     named, only, never, plain = (
         read_request(whole).shapes

@@ -78,7 +78,7 @@ def timeline(
 
 
 def ahead_lines(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield what calendars and reservations are going to change, a line each; none if nothing."""
+    """Yield what calendars, reservations and plans are going to change, a line each; none if nothing."""
     if changes:
         yield "Ahead, in the next 7 days:"
     for change in changes:
@@ -87,7 +87,9 @@ def ahead_lines(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{_counts(instances)} for team {printable(team)} alone"
             for team, instances in (change.get("reserved") or {}).items()
         ]
-        there = "; ".join([_counts(change.get("capacity") or {}), *kept])
+        plans = change.get("plan_capacity")
+        on_plans = [] if plans is None else [f"on plans {_counts(plans)}"]
+        there = "; ".join([_counts(change.get("capacity") or {}), *on_plans, *kept])
         yield f"  {printable(change.get('pool'))}, from {at:%Y-%m-%d %H:%M} UTC on {there}"
 
 

@@ -153,6 +153,21 @@ test("what the calendar is going to change is drawn ahead of now, and nothing of
   assert.deepEqual(plain.steps.map((one) => [...hours(one), one.capacity]), [[0, 12, 2]]);
 });
 
+test("a plan has a track of its own, with its windows ahead, and takes none of the capacity on demand", () => {
+  const capacity = [{ at: at(0), pool: "p5", capacity: { [P5]: 4 }, spot_capacity: {}, plan_capacity: { [P5]: 0 } }];
+  const ahead = [
+    { at: at(14), pool: "p5", capacity: { [P5]: 4 }, reserved: {}, plan_capacity: { [P5]: 2 } },
+    { at: at(18), pool: "p5", capacity: { [P5]: 4 }, reserved: {}, plan_capacity: { [P5]: 0 } },
+  ];
+  const steps = (track) => track.steps.map((one) => [...hours(one), one.capacity]);
+  const [onDemand, plan, ...rest] = tracksOf(answer([attempt("a", 0, 6, { capacity_type: "plan" })], { capacity, ahead }));
+  assert.deepEqual([onDemand.capacityType, plan.capacityType, rest.length], ["on-demand", "plan", 0]);
+  assert.deepEqual(steps(plan), [[0, 12, 0], [12, 14, 0], [14, 18, 2], [18, 42, 0]]);
+  assert.deepEqual(steps(onDemand).map(([, , instances]) => instances), [4, 4, 4, 4]);
+  const [, later] = tracksOf(answer([], { ahead }));
+  assert.deepEqual(steps(later), [[0, 12, 0], [12, 14, 0], [14, 18, 2], [18, 42, 0]], "bought, and not open yet");
+});
+
 const ran = (job, from, to, more = {}) => ({ attempt: { job, team: "vision", isLive: false, end: "completed", ...more }, from, to, first: 0, count: 1 });
 
 test("tasks of an array that follow each other on a row are one band, which counts those that failed", () => {

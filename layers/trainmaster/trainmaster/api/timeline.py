@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TypeAlias
 
-from trainmaster.api.capacity_views import by_capacity_type
+from trainmaster.api.capacity_views import by_capacity_type, by_type
 from trainmaster.api.history_query import list_period, listing
 from trainmaster.api.known_names import pools_asked, refused
 from trainmaster.api.request_context import Answer, RequestContext
@@ -26,7 +26,7 @@ MOST_WARM_POOLS = 5000
 MOST_CHANGES = 500
 """Changes of a pool's capacity in one answer."""
 AHEAD_SHOWN = timedelta(days=7)
-"""Time ahead of which changes by calendars and reservations are shown, where the period ends now."""
+"""Time ahead of which changes by calendars, reservations and plans are shown, where the period ends now."""
 _UNTIL_NOW = timedelta(minutes=5)
 """Time before now at which a period still ends now: clocks differ, and callers round."""
 _LIVE, _PAST = "live", "past"
@@ -194,21 +194,20 @@ def _once(context: RequestContext, pools: Sequence[PoolPolicy], window: Window) 
 
 
 def _ahead(pools: Sequence[PoolPolicy], window: Window, *, now: datetime) -> Iterator[View]:
-    """Show what calendars and reservations are going to change, in order; nothing if the period is past."""
-    soon = [
-        (change.at, pool.name, change)
-        for pool in pools
-        for change in pool.ahead
-        if change.at <= now + AHEAD_SHOWN and window.until >= now - _UNTIL_NOW
-    ]
-    for at, name, change in sorted(soon, key=lambda entry: entry[:2]):
-        reserved = {team: dict(instances) for team, instances in change.reserved.items()}
-        yield {
+    """Show what calendars, reservations and plans are going to change, in order; nothing of a past period."""
+    if window.until < now - _UNTIL_NOW:
+        return
+    soon = [entry for pool in pools for entry in pool.states_ahead(until=now + AHEAD_SHOWN)]
+    for at, pool in sorted(soon, key=lambda entry: (entry[0], entry[1].name)):
+        reserved = {team: dict(instances) for team, instances in pool.reserved.items()}
+        view = {
             "at": instant_text(at),
-            "pool": name,
-            "capacity": dict(change.capacity),
+            "pool": pool.name,
+            "capacity": dict(pool.capacity),
             "reserved": reserved,
         }
+        plans = by_type({plan: count.usable for plan, count in pool.plan_counts.items()})
+        yield view | {"plan_capacity": plans} if plans else view
 
 
 def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) -> list[CapacityChange]:

@@ -253,3 +253,5 @@ def test_what_the_clock_is_going_to_change_is_listed_below() -> None:
         "  p5, from 2026-12-01 08:00 UTC on nothing",
     ]
     assert list(ahead_lines([])) == []
+    (_, line) = ahead_lines([change | {"reserved": {}, "plan_capacity": {"ml.p5.48xlarge": 0}}])
+    assert line == "  p5, from 2026-12-01 08:00 UTC on 2x ml.p5.48xlarge; on plans 0x ml.p5.48xlarge"

@@ -3,6 +3,7 @@
 const INSTANT = (text) => (text ? Date.parse(text) : null);
 const CLOCKS_DIFFER = 60_000; // of SageMaker, which says when an attempt ended, and of the queue, which claims
 const LAST_CHANGE_SHOWN = 86_400_000; // how long the last change that is known is drawn, a day
+const CAPACITY_OF = { "on-demand": "capacity", spot: "spot_capacity", plan: "plan_capacity" }; // by capacity type
 const BY_START = (one, other) => one.from - other.from || one.to - other.to;
 
 // What `GET /timeline` answers with instants in milliseconds; what cannot be read is counted, not drawn.
@@ -81,9 +82,9 @@ export function packedTracks(timeline, now) {
     if (!tracks.has(key)) tracks.set(key, { pool, type, capacityType, items: [], steps: [] });
     return tracks.get(key);
   };
-  for (const step of timeline.capacity) {
-    for (const [capacityType, counts] of [["on-demand", step.capacity], ["spot", step.spot_capacity]]) {
-      for (const type of Object.keys(counts ?? {})) track(step.pool, type, capacityType);
+  for (const step of [...timeline.capacity, ...timeline.ahead.filter((one) => one.plan_capacity)]) {
+    for (const [capacityType, field] of Object.entries(CAPACITY_OF)) {
+      for (const type of Object.keys(step[field] ?? {})) track(step.pool, type, capacityType);
     }
   }
   for (const attempt of timeline.attempts) {
@@ -123,7 +124,7 @@ function reusedAt(warm, claims) {
 }
 
 function capacitySteps(changes, { pool, type, capacityType }, now) {
-  const field = capacityType === "spot" ? "spot_capacity" : "capacity";
+  const field = CAPACITY_OF[capacityType];
   const own = changes.filter((one) => one.pool === pool).sort((one, other) => one.at - other.at);
   const steps = own.map((one, index) => ({
     from: one.at,
@@ -133,14 +134,15 @@ function capacitySteps(changes, { pool, type, capacityType }, now) {
   return steps.filter((one, index) => index === steps.length - 1 || one.to > one.from);
 }
 
-// What calendars are going to change, as far ahead as the answer knows it; until then it is as now.
+// What calendars and windows of plans are going to change, as far ahead as the answer knows it; until then it is as now.
 function stepsAhead(changes, { pool, type, capacityType }, present, now) {
-  const own = capacityType === "on-demand" ? changes.filter((one) => one.pool === pool) : [];
+  const field = CAPACITY_OF[capacityType];
+  const own = changes.filter((one) => one.pool === pool && one[field]);
   if (!own.length) return [];
   const steps = own.map((one, index) => ({
     from: one.at,
     to: own[index + 1]?.at ?? one.at + LAST_CHANGE_SHOWN,
-    capacity: one.capacity?.[type] ?? 0,
+    capacity: one[field][type] ?? 0,
   }));
   return [{ from: now, to: own[0].at, capacity: present }, ...steps];
 }

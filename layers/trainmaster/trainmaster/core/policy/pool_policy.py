@@ -1,6 +1,6 @@
 """One pool of the policy document: its instances, its queue, and what teams may count on in it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -172,6 +172,20 @@ class PoolPolicy(Section):
             reserved=change.reserved,
             ahead=tuple(later for later in self.ahead if later.at > change.at),
         )
+
+    def states_ahead(self, *, until: datetime) -> Iterator[tuple[datetime, "PoolPolicy"]]:
+        """Yield each instant at which the pool changes, and the pool as it is from then on.
+
+        Args:
+            until: The last instant of interest; changes of the same instant count as one.
+        """
+        pool = self
+        changes: list[CapacityFrom | PlanChange] = [*self.ahead, *self.plans_ahead]
+        for at in sorted({change.at for change in changes if change.at <= until}):
+            for change in changes:
+                if change.at == at:
+                    pool = pool.since(change)
+            yield at, pool
 
     def boost_ms(self, priority: int) -> int:
         """Return how many milliseconds earlier a job of this priority counts as having entered the queue."""

@@ -38,7 +38,9 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
             for preference in resources["InstancePreferences"]
         )
     if "InstanceGroups" in resources:
-        return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
+        vector = _vector(resources["InstanceGroups"], capacity_type)
+        # A plan named beside groups is refused, so groups of one type do not run on one by default, either.
+        return (Shape(vector=vector, avoids_plans=True if len(vector) == 1 else None),)
     vector = _vector([resources], capacity_type)
     return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
 
