@@ -21,7 +21,7 @@ from trainmaster.core.policy.governance import (
     UnmanagedThen,
     Utilization,
 )
-from trainmaster.core.policy.notifications import Notifications
+from trainmaster.core.policy.notification_policy import Notifications
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern
 
 RETRIED = {FailureClass.SERVICE, FailureClass.CAPACITY, FailureClass.HARDWARE, FailureClass.NETWORK}

@@ -21,7 +21,7 @@ from trainmaster.core.policy.kinds import (
 )
 from trainmaster.core.policy.loss_rule import LossRule
 from trainmaster.core.policy.names import JOB_ROLES
-from trainmaster.core.policy.notifications import Notifications
+from trainmaster.core.policy.notification_policy import Notifications
 from trainmaster.core.policy.principals import PrincipalPattern
 
 # An alarm looks back a day at most, and a week where its periods are an hour or longer, and periods are
