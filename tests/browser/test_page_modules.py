@@ -43,6 +43,7 @@ def test_modules_do_what_their_suite_says(node: str, suite: Path, tmp_path: Path
 def test_each_suite_is_run() -> None:
     assert [path.name for path in _SUITES] == [
         "arrays.test.mjs",
+        "every_module.test.mjs",
         "format.test.mjs",
         "money.test.mjs",
         "policy_events.test.mjs",

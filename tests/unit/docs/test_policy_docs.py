@@ -8,6 +8,7 @@ import yaml
 from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, parse_policy
 from trainmaster.core.policy.governance import Governing, Idle, OnOom, Recovery, Utilization
 from trainmaster.core.policy.job_rules import Rules
+from trainmaster.core.policy.loss_rule import Divergence, LossRule, Plateau
 
 from tests.markdown import codes, table, text_of
 
@@ -67,9 +68,18 @@ def document_with(key: str, value: object) -> dict[str, Any]:
     return value  # type: ignore[return-value]  # a key has at least one part
 
 
+def merged(document: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """The document with the sections of the change in place of its own, and what else it has in them."""
+    both = {key: (document[key], change[key]) for key in document.keys() & change.keys()}
+    inner = {key: merged(*pair) for key, pair in both.items() if all(isinstance(one, dict) for one in pair)}
+    return document | change | inner
+
+
 def test_every_other_key_that_is_acted_on_is_shown() -> None:
     shown = {codes(row[0])[0] for row in table(POLICY, "key of the document", "default", "meaning")}
-    whole = Governing(idle=Idle(), utilization=Utilization(), recovery=Recovery(on_oom=OnOom(batch=())))
+    loss = LossRule(divergence=Divergence(), plateau=Plateau())
+    recovery = Recovery(on_oom=OnOom(batch=()))
+    whole = Governing(idle=Idle(), utilization=Utilization(), recovery=recovery, loss=loss)
     own_rows_or_said_elsewhere = {
         "pools",
         "teams",
@@ -82,7 +92,7 @@ def test_every_other_key_that_is_acted_on_is_shown() -> None:
         "version",
     }
     others = {field.name for field in dataclasses.fields(Policy)} - own_rows_or_said_elsewhere
-    optional = {"idle", "utilization", "recovery.on_oom"}
+    optional = {"idle", "utilization", "recovery.on_oom", "loss", "loss.divergence", "loss.plateau"}
     assert shown == {key.replace("for_", "for") for key in leaves(whole)} | others | optional
 
 
@@ -90,13 +100,15 @@ def test_every_other_key_is_shown_with_its_default() -> None:
     rows = table(POLICY, "key of the document", "default", "meaning")
     defaults = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows if codes(row[1])}
     plain = parse_policy({}).governing
-    whole = dataclasses.replace(plain, idle=Idle(), utilization=Utilization())
+    loss = LossRule(divergence=Divergence(), plateau=Plateau())
+    sections: dict[str, Any] = {"idle": {}, "utilization": {}, "loss": {"divergence": {}, "plateau": {}}}
+    whole = dataclasses.replace(plain, idle=Idle(), utilization=Utilization(), loss=loss)
     for key, default in defaults.items():
         if not key.startswith(("recovery.on_oom", "prices")) and key != "idle":
-            found = parse_policy({"idle": {}, "utilization": {}} | document_with(key, default)).governing
+            found = parse_policy(merged(sections, document_with(key, default))).governing
             assert found == whole, key
     assert {codes(row[0])[0]: row[1] for row in rows if not codes(row[1])} == {
-        "utilization": "none",
+        **dict.fromkeys(("utilization", "loss", "loss.divergence", "loss.plateau"), "none"),
         "recovery.on_oom": "none",
         "recovery.on_oom.batch": "needed",
     }

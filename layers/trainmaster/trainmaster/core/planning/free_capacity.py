@@ -131,7 +131,7 @@ class FreeCapacity:
         return matching(shape, self.releasable(), now=self.now)
 
     def warm_first(self, shapes: tuple[Shape, ...], *, is_elastic: bool = False) -> tuple[Shape, ...]:
-        """Sort shapes: on plans, then with a warm pool, which starts in seconds; an elastic job's by width."""
+        """Sort shapes: on plans, then with a warm pool, which starts in seconds; elastic ones by width."""
         if len(shapes) == 1 or not self.snapshot.warm_pools or is_elastic:
             return shapes
         return tuple(
