@@ -115,8 +115,8 @@ class SageMakerStub:
             if wanted and self.taken_up().get(instance_type, 0) + wanted > limit:
                 return refusal("ResourceLimitExceeded", f"The account-level service limit is {limit}")
         if self.longest_run and body["StoppingCondition"]["MaxRuntimeInSeconds"] > self.longest_run:
-            limit = f"'Longest run time for a training job' is {self.longest_run} Seconds"
-            return refusal("ResourceLimitExceeded", f"The account-level service limit {limit}")
+            quota = f"'Longest run time for a training job' is {self.longest_run} Seconds"
+            return refusal("ResourceLimitExceeded", f"The account-level service limit {quota}")
         if taken:
             taken.warm_status, taken.warm_until = "InUse", self.clock()
         self.jobs[name] = job
