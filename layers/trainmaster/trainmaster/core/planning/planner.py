@@ -131,7 +131,7 @@ def ended(
         given_up: Further reservations that end.
     """
     # An elastic job that is stopped for another width is not waiting yet, and its room is kept.
-    coming_back = {job.name for job in snapshot.running if job.state is JobState.PREEMPTING}
+    coming_back = _coming_back(snapshot) if snapshot.gone_preemptors else frozenset[str]()
     return [
         EndReservation(hold=hold)
         for hold in snapshot.holds
@@ -139,6 +139,10 @@ def ended(
         or (hold.until is not None and hold.until <= now)
         or hold in given_up
     ]
+
+
+def _coming_back(snapshot: Snapshot) -> frozenset[str]:
+    return frozenset(job.name for job in snapshot.running if job.state is JobState.PREEMPTING)
 
 
 def limited(
