@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy.plan_windows import PlanSeen
+from trainmaster_client.simulate.histories.export_lines import read_lines
 
 from tests.builders import A
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
+from tests.integration.messages import proxy_event
 from tests.integration.plan_scenes import ONLY, SPRING, at, described, policy
 from tests.integration.world import World
 
@@ -75,6 +77,19 @@ def test_a_job_and_its_attempts_are_of_capacity_type_plan(world: World) -> None:
     view = world.api("GET", "/jobs/job")
     assert view["attempts"][0]["capacity_type"] == "plan"
     assert world.api("GET", "/jobs/only")["capacity_type"] == "plan"
+
+
+def test_the_export_says_which_plan_a_job_ran_on_and_a_replay_can_read_it(world: World) -> None:
+    world.submit("only", Tags=[ONLY])
+    ends(world, "job")
+    world.schedule()
+    answer = world.call("api", proxy_event("GET", "/history/export"))
+    lines = {line.name: line for line in read_lines(answer["body"].splitlines(), where="the stack")}
+    assert {name: line.capacity_type for name, line in lines.items()} == {"job": "on-demand", "only": "plan"}
+    assert {name: [ran.plan for ran in line.attempts] for name, line in lines.items()} == {
+        "job": ["spring"],
+        "only": ["spring"],
+    }
 
 
 def test_an_attempt_costs_its_share_of_the_fee_and_the_rest_is_unused(world: World) -> None:

@@ -12,6 +12,7 @@ NO_POOL = "-"
 _ENDS = {
     "completed": "completed",
     "preemption": "preempted",
+    "window": "preempted",
     "spot-fallback": INTERRUPTED,
     "max-runtime": "stopped",
     "max-wait": "stopped",
@@ -58,7 +59,7 @@ def _row(history: History, job: PastJob, number: int, attempt: PastAttempt) -> R
         attempt=number,
         pool=job.pool or NO_POOL,
         instance_type="+".join(sorted(job.instances)),
-        capacity_type=job.capacity_type,
+        capacity_type=job.capacity_type if attempt.plan is None else f"plan/{attempt.plan}",
         instances=sum(job.instances.values()),
         start_s=start_s,
         train_s=train_s,

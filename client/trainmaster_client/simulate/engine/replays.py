@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 
-from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPED_FOR_OTHERS
 
 PLAIN_QUEUE = "plain queue"
 """Label of the column of a queue that goes by priority alone."""
@@ -21,7 +20,8 @@ class ReplayedAttempt(NamedTuple):
     attempt: int
     pool: str
     instance_type: str
-    capacity_type: Literal["on-demand", "spot"]
+    capacity_type: str
+    """``on-demand``, ``spot``, or ``plan/NAME`` on a training plan."""
     instances: int
     start_s: int
     """Second from which it holds its instances."""
@@ -90,7 +90,7 @@ def end_text(change: Change) -> str:
     reason = change.ended.end.reason if change.ended.end else None
     if change.after.spot.left and not change.before.spot.left:
         return INTERRUPTED
-    if reason is not None and reason.code in {ReasonCode.PREEMPTION, ReasonCode.WINDOW}:
+    if reason is not None and reason.code in STOPPED_FOR_OTHERS:
         return "preempted"
     if change.after.state is JobState.COMPLETED:
         return "completed"
