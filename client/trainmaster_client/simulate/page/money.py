@@ -1,5 +1,8 @@
 """Shows what the columns cost, and on what."""
 
+from collections.abc import Sequence
+
+from trainmaster_client.simulate.comparison.bills import Bill
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
 from trainmaster_client.simulate.comparison.headlines import cost_finding
 from trainmaster_client.simulate.comparison.wording import money_text
@@ -12,6 +15,7 @@ _COSTS = (
     ("lost", "lost work and stopping"),
     ("idle", "idle warm instances"),
 )
+_UNUSED = ("plan", "unused on training plans")
 
 
 def cost_section(comparison: Comparison) -> Node:
@@ -25,8 +29,8 @@ def cost_section(comparison: Comparison) -> Node:
         if unpriced
         else []
     )
-    rows = [_cost_row(column) for column in comparison.columns]
-    head = ["policy", "total", *(label for _, label in _COSTS)]
+    kinds = _kinds(comparison)
+    head = ["policy", "total", *(label for _, label in kinds)]
     teams = sorted({team for column in comparison.columns for team in column.bill.by_team})
     by_team = [
         [team, *(money_text(column.bill.by_team.get(team, 0.0)) for column in comparison.columns)]
@@ -37,10 +41,14 @@ def cost_section(comparison: Comparison) -> Node:
         node("h2", "Cost", id="cost"),
         figure(
             cost_finding(comparison),
-            legend((f"cost-{kind}", label) for kind, label in _COSTS),
+            legend((f"cost-{kind}", label) for kind, label in kinds),
             node("div", *bars, class_="bars"),
             *warning,
-            table(head, rows, caption="What was paid for"),
+            table(
+                head,
+                [_cost_row(column, kinds) for column in comparison.columns],
+                caption="What was paid for",
+            ),
             folded(
                 "Cost by team as a table",
                 table(
@@ -50,14 +58,25 @@ def cost_section(comparison: Comparison) -> Node:
                 ),
             ),
             note="USD at on-demand prices, from the start of an attempt until its instances are free; spot "
-            "counts as on-demand. Lower is better.",
+            "counts as on-demand. Lower is better." + (_FEES if _UNUSED in kinds else ""),
         ),
     )
 
 
+_FEES = " On a training plan an attempt costs its share of the fee; what no job used of it is shown apart."
+
+
+def _kinds(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    has_plans = any(column.bill.plans for column in comparison.columns)
+    return (*_COSTS, _UNUSED) if has_plans else _COSTS
+
+
+def _parts(bill: Bill) -> tuple[float, ...]:
+    return (bill.useful_usd, bill.startup_usd, bill.lost_usd, bill.idle_warm_usd, bill.unused_plan_usd)
+
+
 def _cost_bar(column: Column, top: float) -> Node:
     bill = column.bill
-    parts = (bill.useful_usd, bill.startup_usd, bill.lost_usd, bill.idle_warm_usd)
     drawn = [
         node(
             "i",
@@ -65,7 +84,7 @@ def _cost_bar(column: Column, top: float) -> Node:
             style=style(share=percent(usd / top)),
             title=f"{label}: {money_text(usd)}",
         )
-        for (kind, label), usd in zip(_COSTS, parts, strict=True)
+        for (kind, label), usd in zip((*_COSTS, _UNUSED), _parts(bill), strict=True)
         if usd > 0
     ]
     return node(
@@ -77,7 +96,6 @@ def _cost_bar(column: Column, top: float) -> Node:
     )
 
 
-def _cost_row(column: Column) -> list[str]:
+def _cost_row(column: Column, kinds: Sequence[tuple[str, str]]) -> list[str]:
     bill = column.bill
-    parts = (bill.total_usd, bill.useful_usd, bill.startup_usd, bill.lost_usd, bill.idle_warm_usd)
-    return [column.label, *map(money_text, parts)]
+    return [column.label, money_text(bill.total_usd), *map(money_text, _parts(bill)[: len(kinds)])]
