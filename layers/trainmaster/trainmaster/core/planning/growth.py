@@ -8,37 +8,17 @@ training plans are not AWS's to give to others: there is no such risk.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from operator import attrgetter
-from typing import Protocol
 
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
 from trainmaster.core.planning.actions import Grow
-from trainmaster.core.planning.capacity_ahead import CapacityAhead
-from trainmaster.core.planning.free_capacity import FreeCapacity
+from trainmaster.core.planning.growth_limits import Walked, bar, keeps_promises
 from trainmaster.core.planning.preemption_cost import PLACE_LOST
-from trainmaster.core.planning.queue_front import QueueFront
-from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import RunningJob, Snapshot
-from trainmaster.core.planning.start_records import RECENT
+from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.planning.width_worth import NO_RISK, StartRisk, WidthWorth, width_worth
-from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.policy.kinds import duration_text
-
-
-class Walked(Protocol):
-    """The queue as a plan has walked it, with what it left free."""
-
-    snapshot: Snapshot
-    pool: PoolPolicy
-    now: datetime
-    capacity: FreeCapacity
-    quotas: Quotas
-    ahead: CapacityAhead
-    front: QueueFront
-    started: set[str]
 
 
 def growths(walk: Walked) -> tuple[list[Grow], dict[str, str]]:
@@ -47,7 +27,7 @@ def growths(walk: Walked) -> tuple[list[Grow], dict[str, str]]:
     grown: list[Grow] = []
     words: dict[str, str] = {}
     for job in elastic:
-        best = None if grown or _bar(job, walk) else _best(job, walk)
+        best = None if grown or bar(job, walk) else _best(job, walk)
         if best is not None and best.saved >= walk.pool.elastic.min_gain:
             walk.capacity.keep(job, dict.fromkeys(job.vector, best.to))
             used = {capacity: walk.capacity.used.get(capacity, 0) for capacity in job.vector}
@@ -67,42 +47,16 @@ def _words(job: RunningJob, walk: Walked) -> str:
         return f"{width} of {job.widths.largest} instances"
     best = _best(job, walk)
     worth = best or width_worth(job, wider[0], now=walk.now, risk=_risk(capacity, walk))
-    bar = _bar(job, walk)
-    if bar is None and best is None:
-        bar = f"needs {wider[0] - width} more {capacity} that are free and stay so"
-    if bar is None and worth.saved < walk.pool.elastic.min_gain:
-        bar = f"that has to be {duration_text(walk.pool.elastic.min_gain)} at least"
-    return f"{worth.text}: {bar or 'after the growth of another job'}"
+    barred = bar(job, walk)
+    if barred is None and best is None:
+        barred = f"needs {wider[0] - width} more {capacity} that are free and stay so"
+    if barred is None and worth.saved < walk.pool.elastic.min_gain:
+        barred = f"that has to be {duration_text(walk.pool.elastic.min_gain)} at least"
+    return f"{worth.text}: {barred or 'after the growth of another job'}"
 
 
 def _best(job: RunningJob, walk: Walked) -> WidthWorth | None:
     return max(_worths(job, walk), key=attrgetter("saved"), default=None)
-
-
-def _bar(job: RunningJob, walk: Walked) -> str | None:
-    """Say what keeps a job from being stopped for more instances, whatever is free; None: nothing does."""
-    if job.state is not JobState.RUNNING or job.stop_sent or job.name in walk.capacity.holds:
-        return "it is being stopped"
-    if job.training_since is None or not job.known_to_sagemaker:
-        return "not before it trains"
-    if not job.has_checkpoint:
-        return "it has no CheckpointConfig"
-    if job.resized_at is not None and walk.now - job.resized_at < walk.pool.elastic.snooze:
-        until = job.resized_at + walk.pool.elastic.snooze
-        return f"not before {until:%H:%M} UTC, as its width changed at {job.resized_at:%H:%M} UTC"
-    if not job.vector.keys().isdisjoint(walk.front.wanted):
-        return "not while other jobs wait for its instance type"
-    return _scarce(job, walk)
-
-
-def _scarce(job: RunningJob, walk: Walked) -> str | None:
-    """Say until when a start that AWS had no instances for keeps the job from a growth; None: none does."""
-    (capacity,) = job.vector
-    records = walk.snapshot.start_records
-    at = None if capacity.is_plan else records.last_no_capacity_end(capacity, now=walk.now)
-    if at is None:
-        return None
-    return f"not before {at + RECENT:%d %b %H:%M} UTC, as AWS had no {capacity} at {at:%H:%M} UTC"
 
 
 def _risk(capacity: Capacity, walk: Walked) -> StartRisk:
@@ -123,8 +77,9 @@ def _worths(job: RunningJob, walk: Walked) -> Iterator[WidthWorth]:
             worth = width_worth(job, count, now=walk.now, risk=risk)
             in_use = {capacity: walk.capacity.used.get(capacity, 0) + count - width}
             until = walk.now + max(worth.ends_in, timedelta()) + END_SLACK
-            if not walk.ahead.takes_back(job.team, in_use, until=until):
-                yield worth
+            if walk.ahead.takes_back(job.team, in_use, until=until) or not keeps_promises(job, count, walk):
+                continue
+            yield worth
 
 
 def _room(job: RunningJob, capacity: Capacity, walk: Walked) -> int:

@@ -79,6 +79,12 @@ class QueueFront:
         """Types that some waiting job could use: their free instances are kept for it, or come to it."""
         return frozenset((*self.reserved, *self.held))
 
+    def on(self, capacity: Capacity) -> list[BackfillReservation]:
+        """Return the reservations that count on a type, of the pool's first job and of teams' own."""
+        firsts = [self.reserved, *self.of_team.values()]
+        by_id = {id(first[capacity]): first[capacity] for first in firsts if capacity in first}
+        return list(by_id.values())
+
     def makes_room(self, job: WaitingJob, vector: Vector) -> None:
         """Record that capacity is being made for a job."""
         reservation = BackfillReservation(job=job, vector=vector, at=None, extra={})
