@@ -29,7 +29,7 @@ class Bill:
     unpriced: tuple[str, ...]
     """Instance types, and training plans, without a price: what ran on them is in no sum."""
     plans: "PlanBill | None" = None
-    """What training plans cost, part of ``jobs_usd`` included; None: there are none."""
+    """Fees of training plans and what is unused of them; None if there are no plans."""
 
     @property
     def useful_usd(self) -> float:

@@ -27,7 +27,7 @@ class BoughtPlan:
     """Begin and end of each, in order."""
     fee_usd: Decimal | None = None
     drain: timedelta | None = None
-    """None: as the policy has it by default."""
+    """Time that jobs have to stop; None takes the policy's default."""
 
 
 def with_known_plans(policy: Policy, known: Mapping[str, PlanSeen]) -> Policy:

@@ -9,11 +9,11 @@ from itertools import pairwise
 from trainmaster.core.policy.kinds import duration_text
 from trainmaster.core.policy.plan_windows import ENDS_BEFORE
 
-from trainmaster_client.advice.plan_offers import LONGEST, MOST_INSTANCES, types_with_plans
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.jobs.instants import span
 from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.engine.replayed_plans import BoughtPlan
+from trainmaster_client.simulate.io.sold_plans import LONGEST, MOST_INSTANCES, types_with_plans
 
 EXAMPLE = "type=ml.p5.48xlarge,instances=2,from=2026-10-05T08:00Z,to=2026-10-07T08:00Z,fee=41000"
 MOST_WINDOWS = 5

@@ -39,10 +39,10 @@ def columns_with_plans(
     """
     if not plans:
         return [], []
-    found = bought(plans, history)
+    added = bought(plans, history)
     text = ", ".join(plan.label for plan in plans)
-    column = ColumnPlan(label=f"{label}, {text}", policy=with_bought(policy, found))
-    return [column], list(plan_sentences(found, history))
+    column = ColumnPlan(label=f"{label}, {text}", policy=with_bought(policy, added))
+    return [column], list(plan_sentences(added, history))
 
 
 def replays_of(history: History, plans: Sequence[ColumnPlan], *, progress: Progress) -> list[Replay]:

@@ -16,19 +16,12 @@ _COSTS = (
     ("idle", "idle warm instances"),
 )
 _UNUSED = ("plan", "unused on training plans")
+_FEES = " On a training plan an attempt costs its share of the fee; what no job used of it is shown apart."
 
 
 def cost_section(comparison: Comparison) -> Node:
     top = max((column.bill.total_usd for column in comparison.columns), default=0) or 1.0
     bars = [_cost_bar(column, top) for column in comparison.columns]
-    unpriced = sorted(
-        {instance_type for column in comparison.columns for instance_type in column.bill.unpriced}
-    )
-    warning = (
-        [node("p", f"Without a price, and in no sum: {', '.join(unpriced)}.", class_="warn")]
-        if unpriced
-        else []
-    )
     kinds = _kinds(comparison)
     head = ["policy", "total", *(label for _, label in kinds)]
     teams = sorted({team for column in comparison.columns for team in column.bill.by_team})
@@ -43,7 +36,7 @@ def cost_section(comparison: Comparison) -> Node:
             cost_finding(comparison),
             legend((f"cost-{kind}", label) for kind, label in kinds),
             node("div", *bars, class_="bars"),
-            *warning,
+            *_warning(comparison),
             table(
                 head,
                 [_cost_row(column, kinds) for column in comparison.columns],
@@ -63,7 +56,11 @@ def cost_section(comparison: Comparison) -> Node:
     )
 
 
-_FEES = " On a training plan an attempt costs its share of the fee; what no job used of it is shown apart."
+def _warning(comparison: Comparison) -> list[Node]:
+    unpriced = sorted({name for column in comparison.columns for name in column.bill.unpriced})
+    if not unpriced:
+        return []
+    return [node("p", f"Without a price, and in no sum: {', '.join(unpriced)}.", class_="warn")]
 
 
 def _kinds(comparison: Comparison) -> tuple[tuple[str, str], ...]:
