@@ -16,15 +16,15 @@ def put(api: Api, loss: Any) -> None:
     assert api.call("PUT", "/policy", {**DOCUMENT, "loss": loss}, user=ADMIN).status == 200
 
 
-def asked(definitions: list[dict[str, str]] | None) -> dict[str, Any]:
-    request: dict[str, Any] = body()
+def asked(definitions: list[Any] | None) -> dict[str, Any]:
+    request = dict[str, Any](body())
     if definitions is not None:
         algorithm = {**request["AlgorithmSpecification"], "MetricDefinitions": definitions}
         request["AlgorithmSpecification"] = algorithm
     return request
 
 
-def warnings(api: Api, request: dict[str, Any], **query: str) -> list[dict[str, Any]]:
+def warnings(api: Api, request: dict[str, Any], **query: Any) -> list[dict[str, Any]]:
     answer = api.call("POST", "/add-job", request, **query)
     assert answer.status in {200, 201}, answer.json
     found: list[dict[str, Any]] = answer.json["warnings"]
@@ -45,7 +45,7 @@ def warnings(api: Api, request: dict[str, Any], **query: str) -> list[dict[str, 
     ],
 )
 def test_the_dry_run_and_the_submission_warn_of_a_loss_that_is_not_judged(
-    api: Api, definitions: list[dict[str, str]] | None, field: str, says: str
+    api: Api, definitions: list[Any] | None, field: str, says: str
 ) -> None:
     put(api, {"non_finite": "stop"})
     foreseen = warnings(api, asked(definitions), dry_run="true")

@@ -11,6 +11,7 @@ from trainmaster.core.durations.learned import NOTHING_KNOWN, Known
 from trainmaster.core.durations.traits import Traits
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
+from trainmaster.core.monitoring.loss_judgement import unjudged_loss
 from trainmaster.core.planning.loans import promised_quota, why_fixed
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.refusal_records import role_digest
@@ -21,7 +22,6 @@ from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near
 from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
-from trainmaster.core.submission.loss_warning import loss_warning
 from trainmaster.core.submission.never_fits import Bounds, no_pool, two_pools
 from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
@@ -125,7 +125,7 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
         warnings=(
             *_default_runtime(submission),
             *(override_warnings(submission.as_sent, submission.body, pool=pool.name) if pool else ()),
-            *loss_warning(submission.body, policy.governing.loss),
+            *unjudged_loss(submission.body, policy.governing.loss),
             *near_misses(submission.body),
         ),
     )
