@@ -24,9 +24,10 @@ def asked(definitions: list[Any] | None) -> dict[str, Any]:
     return request
 
 
-def warnings(api: Api, request: dict[str, Any], **query: Any) -> list[dict[str, Any]]:
-    answer = api.call("POST", "/add-job", request, **query)
-    assert answer.status in {200, 201}, answer.json
+def warnings(api: Api, request: dict[str, Any], *, is_dry_run: bool = False) -> list[dict[str, Any]]:
+    query = {"dry_run": "true"} if is_dry_run else None
+    answer = api.call("POST", "/add-job", request, query=query)
+    assert answer.status == (200 if is_dry_run else 201), answer.json
     found: list[dict[str, Any]] = answer.json["warnings"]
     return found
 
@@ -48,7 +49,7 @@ def test_the_dry_run_and_the_submission_warn_of_a_loss_that_is_not_judged(
     api: Api, definitions: list[Any] | None, field: str, says: str
 ) -> None:
     put(api, {"non_finite": "stop"})
-    foreseen = warnings(api, asked(definitions), dry_run="true")
+    foreseen = warnings(api, asked(definitions), is_dry_run=True)
     assert [warning["field"] for warning in foreseen] == [field]
     assert says in foreseen[0]["message"]
     assert "loss=([0-9.]+)" in foreseen[0]["hint"], "a right example"
