@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import log2
 from typing import Literal
 
 from trainmaster.core.arrays.array_model import DEFAULT_STOP_AFTER
 from trainmaster.core.jobs.end_conditions import ConditionKind
+from trainmaster.core.jobs.widths import Widths
+from trainmaster.core.planning.width_worth import PER_DOUBLING
 
 from trainmaster_client.simulate.engine.assumptions import (
     COLD_START,
@@ -106,6 +109,20 @@ class PastArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastWidths:
+    """Widths of an elastic job, and how fast it trains at each."""
+
+    widths: Widths
+    speeds: Mapping[int, float]
+    """Speed by width, as a share of that at the largest; ``usual_speeds`` where the source does not tell."""
+
+
+def usual_speeds(widths: Widths) -> dict[int, float]:
+    """Return the speeds that the planner assumes of a job which has not shown its own."""
+    return {count: PER_DOUBLING ** log2(count / widths.largest) for count in widths.counts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
     """A job of the past. Deciders see the request, never ``trains_for``, ``breaks`` and ``attempts``."""
 
@@ -122,7 +139,9 @@ class PastJob:
     priority: int
     max_runtime: timedelta
     trains_for: timedelta
-    """Training that counted, of all attempts together: the time it trains if it is never stopped."""
+    """Training that counted, of all attempts together: the time it trains if it is never stopped.
+
+    An elastic job's times of training are as if at its largest width; ``instances`` are those of it, too."""
     end: Literal["completed", "failed", "stopped"]
     """State of the job once it has trained that long."""
     saves_every: timedelta | None
@@ -153,6 +172,10 @@ class PastJob:
     """Tasks of one array are submitted at one instant, in the order of their indices."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
+    elastic: PastWidths | None = None
+    """None: it is not elastic."""
+    saves_when_stopped: bool = False
+    """Whether it saves within SageMaker's 120 seconds after a stop, so that a stop loses no training."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

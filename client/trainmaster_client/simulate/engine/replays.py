@@ -10,6 +10,9 @@ from trainmaster.core.lifecycle.change import Change
 
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED
 
+RESIZED = "resized"
+"""End of an attempt of an elastic job that continues at another width."""
+_RESIZES = frozenset({ReasonCode.SHRINK, ReasonCode.GROW, ReasonCode.MAX_RUNTIME_AT_WIDTH})
 PLAIN_QUEUE = "plain queue"
 """Label of the column of a queue that goes by priority alone."""
 
@@ -31,7 +34,8 @@ class ReplayedAttempt(NamedTuple):
     """Second from which its instances are free."""
     end: str
     """``completed``; ``failed``, also where the job is tried again; ``stopped`` by a user or at its run time;
-    ``preempted``; ``interrupted``: it left spot; ``live`` at the instant up to which was replayed."""
+    ``preempted``; ``interrupted``: it left spot; ``resized``: it continues at another width; ``live`` at the
+    instant up to which was replayed."""
     lost_s: int
     """Training that has to be done again."""
     warm: bool
@@ -92,6 +96,8 @@ def end_text(change: Change) -> str:
         return INTERRUPTED
     if reason is not None and reason.code in {ReasonCode.PREEMPTION, ReasonCode.WINDOW}:
         return "preempted"
+    if reason is not None and reason.code in _RESIZES:
+        return RESIZED
     if change.after.state is JobState.COMPLETED:
         return "completed"
     return "stopped" if change.after.state is JobState.STOPPED else "failed"
