@@ -173,7 +173,7 @@ class PastJob:
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
     elastic: PastWidths | None = None
-    """None: it is not elastic."""
+    """Widths that it may run at; None: it is not elastic."""
     saves_when_stopped: bool = False
     """Whether it saves within SageMaker's 120 seconds after a stop, so that a stop loses no training."""
 
