@@ -36,7 +36,8 @@ def live_queues(lines: Sequence[ExportedJob], *, read_at: datetime) -> list[Live
     """Return a queue for each type that a single-type job waits for or runs on, by its name.
 
     How long a job still trains is what a replay assumes: of one that ran, as long again as it did; of one
-    that did not, what is usual in its team; at most MaxRuntimeInSeconds. Spot jobs are left out.
+    that did not, what is usual in its team; at most MaxRuntimeInSeconds. Jobs on spot and jobs
+    that run on training plans alone are left out.
     """
     opened = [line for line in lines if line.end is None and _is_on_demand(line)]
     if not opened:

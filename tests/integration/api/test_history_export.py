@@ -70,6 +70,7 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
                 "trained_seconds": 1740,
                 "interruptions": 0,
                 "warm_start": False,
+                "plan": None,
                 "checkpoint_at": None,
                 "statuses": None,
             }

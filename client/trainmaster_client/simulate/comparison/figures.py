@@ -120,7 +120,7 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
 
 
 def capacity_devices(replay: Replay, devices: Devices) -> int:
-    """Return the capacity of all pools together, as it was replayed: the largest by a calendar."""
+    """Return the capacity of all pools together, as it was replayed: the largest by a calendar, no plans."""
     return sum(
         count * devices.each(instance_type)
         for by_choice in replay.capacity.values()
@@ -130,7 +130,7 @@ def capacity_devices(replay: Replay, devices: Devices) -> int:
 
 
 def capacity_device_s(replay: Replay, devices: Devices, *, horizon_s: int) -> int:
-    """Return the device-seconds that there were until the horizon, with what a calendar took away."""
+    """Return the device-seconds that there were until the horizon, by calendars and windows of plans."""
     constant = replace(
         replay,
         capacity={
@@ -146,7 +146,19 @@ def capacity_device_s(replay: Replay, devices: Devices, *, horizon_s: int) -> in
         for step, end in zip(steps, ends, strict=True):
             lasts_s = max(0, min(end, horizon_s) - step.since_s)
             by_calendar += lasts_s * sum(count * devices.each(name) for name, count in step.instances.items())
-    return capacity_devices(constant, devices) * horizon_s + by_calendar
+    on_plans = sum(
+        max(0, min(window.until_s, horizon_s) - max(window.since_s, 0))
+        * window.instances
+        * devices.each(plan.instance_type)
+        for plan in replay.plans
+        for window in plan.windows
+    )
+    return capacity_devices(constant, devices) * horizon_s + by_calendar + on_plans
+
+
+def plan_devices(replay: Replay, devices: Devices) -> int:
+    """Return the devices of all training plans together, each in its largest window."""
+    return sum(plan.most * devices.each(plan.instance_type) for plan in replay.plans)
 
 
 def idle_s(interval: WarmInterval) -> int:

@@ -73,7 +73,7 @@ class Admission:
         if pool is None:
             return Refused(reason=_no_pool(job, policy))
         vector = _vector(job)
-        refusal = _too_many(_least(job, vector), pool) or self._violation(job)
+        refusal = _too_many(job, _least(job, vector), pool) or self._violation(job)
         if refusal is not None:
             return Refused(reason=refusal)
         team = policy.team(job.team)
@@ -168,7 +168,9 @@ def shapes_of(job: PastJob, admitted: Admitted) -> tuple[Shape, ...]:
     return tuple(Shape(vector={capacity: count}) for count in reversed(job.elastic.widths.counts))
 
 
-def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
+def _too_many(job: PastJob, vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
+    if _fits_a_plan(job, pool):
+        return None
     there = pool_vector(replace(pool, capacity=pool.most_capacity))
     for capacity, count in sorted(vector.items()):
         most = there.get(capacity, 0)
@@ -176,6 +178,17 @@ def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
             has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
             return f"asks for {count}, but pool {pool.name} has {has} in all"
     return None
+
+
+def _fits_a_plan(job: PastJob, pool: PoolPolicy) -> bool:
+    """Tell whether a plan of the pool has so many instances; one that was named is taken as any of them."""
+    if len(job.instances) > 1:
+        return False
+    ((instance_type, count),) = job.instances.items()
+    return any(
+        plan.instance_type == instance_type and count <= plan.total and entry.is_open_to(job.team)
+        for entry, plan in pool.known_plans
+    )
 
 
 def _no_pool(job: PastJob, policy: Policy) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import log2
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from trainmaster.core.arrays.array_model import DEFAULT_STOP_AFTER
 from trainmaster.core.jobs.end_conditions import ConditionKind
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.planning.width_worth import PER_DOUBLING
 
@@ -23,6 +24,13 @@ from trainmaster_client.simulate.engine.assumptions import (
 DOWNLOADING, TRAINING, UPLOADING, STOPPING = "Downloading", "Training", "Uploading", "Stopping"
 INTERRUPTED_STATUS = "Interrupted"
 """Secondary statuses. Source: SageMaker API reference, SecondaryStatusTransition."""
+
+AskedCapacity: TypeAlias = Literal["on-demand", "spot", "plan"]
+"""Capacity type that a job asked for; ``plan``: training plans and nothing else."""
+STOPPED_FOR_OTHERS = frozenset({ReasonCode.PREEMPTION, ReasonCode.WINDOW})
+"""Codes of ends at which the queue stopped an attempt for others: for a job, or for the clock."""
+RESIZES = frozenset({ReasonCode.SHRINK, ReasonCode.GROW, ReasonCode.MAX_RUNTIME_AT_WIDTH})
+"""Codes of ends after which an elastic job continues at another width."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +54,8 @@ class PastAttempt:
     """Time from each spot interruption until it trained again; None if there was none, or it is not known."""
     statuses: tuple[tuple[str, timedelta], ...] = ()
     """SageMaker's secondary statuses, each with how long after the start it began; empty: not known."""
+    plan: str | None = None
+    """Name of the training plan that it ran on; None if it ran on none, or the source does not tell."""
 
     @property
     def started_up_in(self) -> timedelta | None:
@@ -135,7 +145,7 @@ class PastJob:
     """Name of the pool; None takes the policy's pool of the instance type."""
     instances: Mapping[str, int]
     """Instances by type."""
-    capacity_type: Literal["on-demand", "spot"]
+    capacity_type: AskedCapacity
     priority: int
     max_runtime: timedelta
     trains_for: timedelta

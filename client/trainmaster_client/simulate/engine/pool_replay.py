@@ -124,8 +124,9 @@ class PoolReplay:
             or idle_s < GIVE_UP_S
         ):
             return int(now // MINUTE_S + 1) * MINUTE_S
-        if self.state.lanes and self.state.rules.ahead and idle_s < LONGEST_WAIT_S:
-            return -(-self.sagemaker.second(self.state.rules.ahead[0].at) // MINUTE_S) * MINUTE_S
+        ahead = [change[0].at for change in (self.state.rules.ahead, self.state.rules.plans_ahead) if change]
+        if self.state.lanes and ahead and idle_s < LONGEST_WAIT_S:
+            return -(-self.sagemaker.second(min(ahead)) // MINUTE_S) * MINUTE_S
         if self.state.budgets.limits and idle_s < LONGEST_MONTHS_S:
             month = start_of_month(self.sagemaker.now)
             next_month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)

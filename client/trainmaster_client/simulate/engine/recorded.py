@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, History, PastAttempt, PastJob
-from trainmaster_client.simulate.engine.replays import RESIZED, Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import ON_PLAN, RESIZED, Replay, ReplayedAttempt
 from trainmaster_client.simulate.engine.runs import SECOND
 
 RECORDED = "recorded"
@@ -12,6 +12,7 @@ NO_POOL = "-"
 _ENDS = {
     "completed": "completed",
     "preemption": "preempted",
+    "window": "preempted",
     "spot-fallback": INTERRUPTED,
     "max-runtime": "stopped",
     "max-wait": "stopped",
@@ -58,7 +59,7 @@ def _row(history: History, job: PastJob, number: int, attempt: PastAttempt) -> R
         attempt=number,
         pool=job.pool or NO_POOL,
         instance_type="+".join(sorted(job.instances)),
-        capacity_type=job.capacity_type,
+        capacity_type=job.capacity_type if attempt.plan is None else f"{ON_PLAN}{attempt.plan}",
         instances=sum(job.instances.values()),
         start_s=start_s,
         train_s=train_s,

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 
-from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, RESIZES, STOPPED_FOR_OTHERS
 
 RESIZED = "resized"
 """End of an attempt of an elastic job that continues at another width."""
-_RESIZES = frozenset({ReasonCode.SHRINK, ReasonCode.GROW, ReasonCode.MAX_RUNTIME_AT_WIDTH})
+ON_PLAN = "plan/"
+"""Beginning of the capacity type of attempts on training plans; the plan's name follows."""
 PLAIN_QUEUE = "plain queue"
 """Label of the column of a queue that goes by priority alone."""
 
@@ -24,7 +24,8 @@ class ReplayedAttempt(NamedTuple):
     attempt: int
     pool: str
     instance_type: str
-    capacity_type: Literal["on-demand", "spot"]
+    capacity_type: str
+    """``on-demand``, ``spot``, or ``plan/NAME`` on a training plan."""
     instances: int
     start_s: int
     """Second from which it holds its instances."""
@@ -44,6 +45,10 @@ class ReplayedAttempt(NamedTuple):
     stopping_s: int = 0
     """Seconds between the stop and ``end_s``: held, without training; 0 if it was not stopped."""
 
+    @property
+    def is_on_plan(self) -> bool:
+        return self.capacity_type.startswith(ON_PLAN)
+
 
 class WarmInterval(NamedTuple):
     """Instances kept ready without a job. Seconds since ``History.begins``."""
@@ -53,6 +58,42 @@ class WarmInterval(NamedTuple):
     instances: int
     since_s: int
     until_s: int
+
+
+class ReplayedWindow(NamedTuple):
+    """A window of a training plan. Seconds since ``History.begins``."""
+
+    since_s: int
+    until_s: int
+    ends_s: int
+    """Second from which SageMaker ends its instances."""
+    instances: int
+
+
+class ReplayedPlan(NamedTuple):
+    """A training plan that a replay has."""
+
+    pool: str
+    name: str
+    instance_type: str
+    fee_usd: float | None
+    """Paid for all its windows, those outside of the history too; None if it is not known."""
+    windows: Sequence[ReplayedWindow]
+
+    @property
+    def capacity_type(self) -> str:
+        """Return the capacity type of attempts on it."""
+        return f"{ON_PLAN}{self.name}"
+
+    @property
+    def paid_s(self) -> int:
+        """Return the instance-seconds of all its windows."""
+        return sum(window.instances * (window.until_s - window.since_s) for window in self.windows)
+
+    @property
+    def most(self) -> int:
+        """Return its instances in the largest window."""
+        return max((window.instances for window in self.windows), default=0)
 
 
 class CapacityStep(NamedTuple):
@@ -76,6 +117,8 @@ class Replay:
     """
     steps: Mapping[str, Sequence[CapacityStep]] = field(default_factory=dict)
     """On-demand capacity over time, by pool, of those with a calendar."""
+    plans: Sequence[ReplayedPlan] = ()
+    """Training plans, beside ``capacity``."""
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
@@ -94,9 +137,9 @@ def end_text(change: Change) -> str:
     reason = change.ended.end.reason if change.ended.end else None
     if change.after.spot.left and not change.before.spot.left:
         return INTERRUPTED
-    if reason is not None and reason.code in {ReasonCode.PREEMPTION, ReasonCode.WINDOW}:
+    if reason is not None and reason.code in STOPPED_FOR_OTHERS:
         return "preempted"
-    if reason is not None and reason.code in _RESIZES:
+    if reason is not None and reason.code in RESIZES:
         return RESIZED
     if change.after.state is JobState.COMPLETED:
         return "completed"

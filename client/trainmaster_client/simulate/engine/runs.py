@@ -13,6 +13,7 @@ from trainmaster.core.jobs.instances import Vector
 from trainmaster_client.simulate.engine.past_jobs import (
     INTERRUPTED,
     INTERRUPTED_STATUS,
+    STOPPED_FOR_OTHERS,
     STOPPING,
     Break,
     Pace,
@@ -23,8 +24,6 @@ from trainmaster_client.simulate.engine.past_jobs import (
 SECOND = timedelta(seconds=1)
 TICK = timedelta(milliseconds=1)
 """Instants of the table and of SageMaker are no finer."""
-PREEMPTED = "preemption"
-"""Code of the end of an attempt."""
 
 
 def in_s(length: timedelta) -> float:
@@ -203,7 +202,9 @@ def stop_s(course: Course, run: "Run", now: float) -> float:
 
 def _was_stopped(then: PastAttempt) -> bool:
     """Tell whether the attempt was stopped, and it is known how long that took."""
-    return then.stopped_in is not None and (then.end == PREEMPTED or then.began(STOPPING) is not None)
+    return then.stopped_in is not None and (
+        then.end in STOPPED_FOR_OTHERS or then.began(STOPPING) is not None
+    )
 
 
 def lost_then_s(course: Course, run: Run, trained_s: float) -> float | None:

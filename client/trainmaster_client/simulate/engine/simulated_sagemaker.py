@@ -115,17 +115,17 @@ class SimulatedSageMaker:
         return course.trains_s is None or not has_trained
 
     def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
-        """Tell whether the account refuses more of a type (ResourceLimitExceeded); warm pools count."""
+        """Tell whether the account's quota of a type refuses more; warm pools count, plans do not."""
         kept, limits = warm or {}, self.account.instances
         return any(
             self._live(kind.instance_type) + kept.get(kind, 0) + count > limits[kind.instance_type]
             for kind, count in vector.items()
-            if kind.instance_type in limits
+            if kind.instance_type in limits and not kind.is_plan
         )
 
     def _live(self, instance_type: str) -> int:
         held = (holding for run in self.runs.values() for holding in run.vector.items())
-        return sum(count for capacity, count in held if capacity.instance_type == instance_type)
+        return sum(count for kind, count in held if kind.instance_type == instance_type and not kind.is_plan)
 
     def begin(self, name: str, request: Asked, *, warm: bool = False) -> None:
         """Create an attempt, which is accepted at once."""
@@ -277,7 +277,7 @@ class SimulatedSageMaker:
             attempt=run.number,
             pool=self.pool,
             instance_type="+".join(sorted({capacity.instance_type for capacity in run.vector})),
-            capacity_type="spot" if run.is_spot else "on-demand",
+            capacity_type=next(iter(run.vector)).partition(":")[2] or "on-demand",
             instances=sum(run.vector.values()),
             start_s=int(run.start_s),
             train_s=int(min(run.train_s, run.last_s(now))),

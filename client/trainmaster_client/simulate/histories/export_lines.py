@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, get_args
 
 from trainmaster.core.arrays.array_model import MOST_STOP_AFTER
 from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
-from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING
+from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING, AskedCapacity
 from trainmaster_client.simulate.histories.line_problems import LineProblems, shown
 
 _INSTANT_HINT = "write it in ISO 8601 with a zone, e.g. 2026-11-21T10:00:00Z"
@@ -43,6 +43,8 @@ class ExportedAttempt:
     """Instant of the newest checkpoint that was seen, maybe of an earlier attempt."""
     statuses: tuple[tuple[str, timedelta], ...] = ()
     """Secondary statuses, each with how long after the start it began; empty where they are not known."""
+    plan: str | None = None
+    """Name of the training plan that it ran on; None also where the stack does not export it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class ExportedJob:
     pool: str | None
     """Name of the pool; None takes that of its instance types."""
     instances: Mapping[str, int]
-    capacity_type: Literal["on-demand", "spot"]
+    capacity_type: AskedCapacity
     priority: int
     submitted_at: datetime
     max_runtime: timedelta
@@ -216,16 +218,13 @@ class Fields:
 
 
 def _job(fields: Fields) -> ExportedJob:
-    capacity_type = fields.text("capacity_type")
-    if capacity_type not in {"on-demand", "spot", "-"}:
-        fields.refuse("capacity_type", f"{shown(capacity_type)} is not known", "write on-demand or spot")
     return ExportedJob(
         name=fields.text("name"),
         team=fields.text("team"),
         submitted_by=fields.text("submitted_by"),
         pool=fields.text("pool"),
         instances=fields.instances("instances"),
-        capacity_type="spot" if capacity_type == "spot" else "on-demand",
+        capacity_type=_capacity_type(fields),
         priority=fields.whole("priority", least=0, most=_MOST_PRIORITY),
         submitted_at=fields.instant("submitted_at"),
         max_runtime=fields.seconds("max_runtime_seconds"),
@@ -243,6 +242,13 @@ def _job(fields: Fields) -> ExportedJob:
         array_at_most=_at_most(fields, "array_at_most", least=1, most=MOST_ARRAY_TASKS),
         array_stop_after=_at_most(fields, "array_stop_after", least=0, most=MOST_STOP_AFTER),
     )
+
+
+def _capacity_type(fields: Fields) -> AskedCapacity:
+    text, known = fields.text("capacity_type"), get_args(AskedCapacity)
+    if text not in (*known, "-"):
+        fields.refuse("capacity_type", f"{shown(text)} is not known", f"write {', '.join(known)}")
+    return next((kind for kind in known if kind == text), "on-demand")
 
 
 def _at_most(fields: Fields, name: str, *, least: int, most: int) -> int | None:
@@ -278,12 +284,11 @@ def _attempt(fields: Fields) -> ExportedAttempt:
         lost=fields.seconds("lost_seconds") if fields.has("lost_seconds") else timedelta(),
         warm_start=fields.flag("warm_start") if fields.has("warm_start") else None,
         trained=sum(intervals, timedelta()) if statuses else trained,
-        interruptions=fields.whole("interruptions", least=0, most=1000)
-        if fields.has("interruptions")
-        else None,
+        interruptions=_at_most(fields, "interruptions", least=0, most=1000),
         intervals=intervals,
         checkpoint_at=fields.instant("checkpoint_at") if fields.has("checkpoint_at") else None,
         statuses=statuses,
+        plan=fields.text("plan") if fields.has("plan") else None,
     )
 
 

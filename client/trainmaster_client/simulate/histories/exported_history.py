@@ -13,7 +13,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastJob
+from trainmaster_client.simulate.engine.past_jobs import STOPPED_FOR_OTHERS, STOPPING, History, Pace, PastJob
 from trainmaster_client.simulate.histories.carried_in_jobs import carried_in
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.histories.line_problems import count_of, part_of
@@ -42,7 +42,7 @@ _BY_LOSS = (ReasonCode.LOSS_NOT_FINITE, ReasonCode.LOSS_DIVERGED, ReasonCode.LOS
 _STOPPED = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE, *_BY_LIMITS, *_BY_LOSS})
 _BY_USERS = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE})
 _FAILED_CLASSES = frozenset(failure_class.code for failure_class in FailureClass)
-_COMES_BACK = _FAILED_CLASSES | {ReasonCode.PREEMPTION}
+_COMES_BACK = _FAILED_CLASSES | STOPPED_FOR_OTHERS
 _FOR_ITS_GPUS = (ReasonCode.IDLE_REQUEUE, ReasonCode.UNDERUSED_REQUEUE)
 _NOT_REPEATED = frozenset({*_FOR_ITS_GPUS, ReasonCode.SPOT_FALLBACK, ReasonCode.RESTORED})
 """Ends of attempts after which the job came back that a replay does not repeat."""

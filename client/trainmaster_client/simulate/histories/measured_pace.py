@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
-from trainmaster_client.simulate.engine.past_jobs import Pace, PastAttempt
+from trainmaster_client.simulate.engine.past_jobs import STOPPED_FOR_OTHERS, Pace, PastAttempt
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 
 FOLLOWS_WITHIN = timedelta(seconds=5)
@@ -51,6 +51,7 @@ def past_attempt(exported: ExportedAttempt, *, upload: timedelta = _NOTHING) -> 
         trained=exported.trained,
         interrupted_for=_interrupted_for(exported, upload),
         statuses=exported.statuses,
+        plan=exported.plan,
     )
 
 
@@ -95,7 +96,7 @@ def _stops(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
     for attempt in attempts:
         took = past_attempt(attempt).stopped_in
         was_trained = attempt.training_since is not None and not attempt.interruptions
-        if attempt.end == ReasonCode.PREEMPTION and was_trained and took is not None:
+        if attempt.end in STOPPED_FOR_OTHERS and was_trained and took is not None:
             yield took
 
 
@@ -129,7 +130,7 @@ def _early_stops(jobs: Sequence[ExportedJob]) -> Iterator[timedelta]:
             if attempt.statuses:
                 stopped = past_attempt(attempt).stopped_in
                 yield from () if stopped is None else (stopped,)
-            elif attempt.end == ReasonCode.PREEMPTION:
+            elif attempt.end in STOPPED_FOR_OTHERS:
                 yield from _asked_before(attempt.started_at, attempt.ended_at, started)
 
 

@@ -7,9 +7,13 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
-from trainmaster.core.jobs.reason_codes import ReasonCode
-
-from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPING, TRAINING, Break
+from trainmaster_client.simulate.engine.past_jobs import (
+    INTERRUPTED,
+    STOPPED_FOR_OTHERS,
+    STOPPING,
+    TRAINING,
+    Break,
+)
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 
 USUAL_INTERVAL = timedelta(minutes=30)
@@ -256,7 +260,7 @@ def _last_save(first: ExportedAttempt) -> timedelta | None:
             first.checkpoint_at - first.training_since if first.checkpoint_at > first.training_since else None
         )
     own = trained(first, first.ended_at or first.started_at)
-    return own - first.lost if first.end == ReasonCode.PREEMPTION and _NOTHING < first.lost < own else None
+    return own - first.lost if first.end in STOPPED_FOR_OTHERS and _NOTHING < first.lost < own else None
 
 
 def _fits(every: timedelta, saves: Sequence[timedelta]) -> bool:

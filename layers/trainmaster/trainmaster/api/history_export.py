@@ -14,6 +14,7 @@ from trainmaster.api.views import View, instant_text
 from trainmaster.core.history.journal import final_job, started_warm
 from trainmaster.core.history.past_records import Ending, FinalJob, PastAttempt, Position, Window
 from trainmaster.core.jobs.attempts import Attempt, StatusStart
+from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 PAGE = 500
@@ -178,6 +179,7 @@ def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:
         "trained_seconds": _seconds(attempt.trained),
         "interruptions": attempt.interruptions,
         "warm_start": attempt.warm_start,
+        "plan": _plan(attempt.vector),
         "checkpoint_at": instant_text(attempt.checkpoint_at),
         "statuses": _statuses(attempt.statuses),
     }
@@ -194,6 +196,7 @@ def _stored_view(attempt: Attempt) -> View:
         "trained_seconds": _seconds(attempt.trained),
         "interruptions": attempt.spot.interruptions,
         "warm_start": started_warm(attempt),
+        "plan": _plan(attempt.vector),
         "checkpoint_at": instant_text(attempt.checkpoint.last),
         "statuses": _statuses(attempt.statuses),
     }
@@ -203,6 +206,11 @@ def _statuses(statuses: tuple[StatusStart, ...] | None) -> list[View] | None:
     if statuses is None:
         return None
     return [{"status": status.status, "at": instant_text(status.at)} for status in statuses]
+
+
+def _plan(vector: Vector) -> str | None:
+    """Return the name of the training plan that an attempt ran on; None if it ran on none."""
+    return next((capacity.plan for capacity in vector if capacity.is_plan), None)
 
 
 def _seconds(span: timedelta | None) -> int | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster_client.errors import MalformedHistoryError
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.recorded import recorded
 
 from tests.unit.client.simulate.sources.test_exported_lines import at, attempt, history, line, minutes, only
 
@@ -119,3 +121,17 @@ def test_a_job_that_is_not_over_needs_more_than_what_it_lost_had_come_to(tmp_pat
     again = attempt(160, 161, 162, "preemption", lost_seconds=60, trained_seconds=60)
     job = only(tmp_path, line("a", lost, again, end=None, ended_at=None, max_runtime_seconds=86400))
     assert job.trains_for == minutes(150 + 1)
+
+
+def test_a_job_that_came_back_after_a_window_went_on_as_after_a_preemption(tmp_path: Path) -> None:
+    tried = attempt(0, 4, 34, "window", lost_seconds=600, plan="spring")
+    job = only(tmp_path, line("a", tried, end="stopped-by-user", ended_at=at(60), capacity_type="plan"))
+    assert (job.withdrawn_after, job.trains_for) == (minutes(60), minutes(0))
+    (row,) = recorded(History(source="a test", begins=job.submitted_at, jobs=(job,))).attempts
+    assert (job.capacity_type, row.capacity_type, row.end) == ("plan", "plan/spring", "preempted")
+
+
+def test_stops_at_the_end_of_a_window_tell_how_long_a_stop_takes(tmp_path: Path) -> None:
+    again = attempt(60, 64, 70, "completed")
+    tried = attempt(0, 6, 36, "window", trained_seconds=27 * 60)
+    assert history(tmp_path, line("a", tried, again, saves_checkpoints=True)).pace.stop == minutes(3)

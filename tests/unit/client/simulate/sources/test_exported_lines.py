@@ -255,7 +255,7 @@ def test_what_was_there_when_the_period_began_enters_with_what_was_left(tmp_path
         ),
         pytest.param(
             {"capacity_type": "cheap"},
-            "line 1, capacity_type: 'cheap' is not known; write on-demand or spot",
+            "line 1, capacity_type: 'cheap' is not known; write on-demand, spot, plan",
             id="capacity",
         ),
         pytest.param({"attempts": "none"}, "line 1, attempts: 'none' is not a list", id="attempts"),
