@@ -68,9 +68,9 @@ class Explored:
 
 
 class Explorer:
-    def __init__(self, budget: Budget, *, warm_pools: bool = True) -> None:
+    def __init__(self, budget: Budget, *, warm_pools: bool = True, elastic: bool = False) -> None:
         self.warm_pools = warm_pools
-        self.plane = Plane(warm_pools=warm_pools)
+        self.plane = Plane(warm_pools=warm_pools, elastic=elastic)
         self.first = self.plane.first_state(tuple(budget))
         self._back: dict[State, list[State]] = {}
         """Each state, and those from which a step without a fault leads to it."""
@@ -96,6 +96,15 @@ class Explorer:
         found.stuck = self._stuck(resting)
         return found
 
+    def widths(self) -> set[tuple[int, str | None]]:
+        """Instances of job1 in all states in which it has some, with the reason why it is stopped."""
+        jobs = (job for state in self._came_from for job in self._jobs(state) if job.name == "job1")
+        return {
+            (sum(job.live.vector.values()), None if job.reason is None else str(job.reason.code))
+            for job in jobs
+            if job.live is not None and not job.is_final
+        }
+
     def story(self, state: State) -> list[str]:
         """How it came to this, from the first step on."""
         steps: list[str] = []
@@ -117,15 +126,17 @@ class Explorer:
     def _invariants(self, state: State) -> None:
         jobs, rows = self._jobs(state), self._rows(state)
         live = [job for job in jobs if job.live is not None]
-        assert rows.used == len(live), f"{rows.used} in use, {len(live)} live"
+        names = {job.live.training_job_name: sum(job.live.vector.values()) for job in live if job.live}
+        in_all = self.plane.capacity
+        assert rows.used == sum(names.values()), f"{rows.used} in use, {names} live"
         assert rows.warm == len(rows.warm_pools), rows
-        assert rows.used + rows.warm <= 1, f"{rows.used} used and {rows.warm} warm of 1"
-        names = {job.live.training_job_name for job in live if job.live}
+        assert rows.used + rows.warm <= in_all, f"{rows.used} used and {rows.warm} warm of {in_all}"
         training = [self.plane.tokens.value(one) for one in state.training]
-        running = [one.name for one in training if one.status in ("InProgress", "Stopping")]
-        assert set(running) <= names, f"training jobs without a job: {set(running) - names}"
+        running = {one.name: one.instances for one in training if one.status in ("InProgress", "Stopping")}
+        assert running.items() <= names.items(), f"training jobs beside {names}: {running}"
         warm = [one.name for one in training if one.warm == "Available"]
-        assert len(running) + len(warm) <= 1, f"{running} run and {warm} are warm, on one instance"
+        held = sum(running.values()) + len(warm)
+        assert held <= in_all, f"{running} run and {warm} are warm, on {in_all} instances"
         for job in jobs:
             stopped = job.name in state.stops
             assert not stopped or job.state is S.STOPPING or job.is_final, (

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainmaster.core.errors import AccountLimitError, OutcomeUnknownError, TrainmasterError, UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.elastic_state import ElasticState
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.start_troubles import AccountRefusals
@@ -77,20 +78,25 @@ class ModelSageMaker(MemorySageMaker):
 class Plane:
     """Makes planes of states and states of planes, for one exploration."""
 
-    def __init__(self, *, warm_pools: bool) -> None:
-        pool = {"name": "main", "capacity": {A: 1}, "preemption": {"max_per_job": 1}}
+    def __init__(self, *, warm_pools: bool, elastic: bool = False) -> None:
+        self.capacity = 2 if elastic else 1
+        pool = {"name": "main", "capacity": {A: self.capacity}, "preemption": {"max_per_job": 1}}
+        if elastic:  # time stands still, so a growth may not wait for any
+            pool |= {"elastic": {"snooze": "0s"}}
         document = {"pools": [pool | ({"warm_pool": WARM} if warm_pools else {})]}
         self.pool = parse_policy(document).pools[0]
         self.policy = StoredPolicy(revision=1, version=1, paused=False, document=document)
         self.tokens = Tokens()
         self.edges: Counter[tuple[JobState, JobState]] = Counter()
         self.bodies = {name: _body(name, priority) for name, priority in (("job1", 1), ("job2", 2))}
+        if elastic:
+            self.bodies["job1"] = _elastic(self.bodies["job1"])
         self._canonical = {name: canonical(body) for name, body in self.bodies.items()}
         self._jobs: dict[int, Job] = {}
         self._moves: dict[tuple[Any, ...], tuple[State, Moving | None]] = {}
         """What a process did, by what it was and what it saw."""
-        self.requests: dict[str, Mapping[str, Any]] = {}
-        """What CreateTrainingJob got, by name: always the same for the same attempt."""
+        self.requests: dict[tuple[str, int], Mapping[str, Any]] = {}
+        """What CreateTrainingJob got, by name and instances: the same whenever an attempt has this width."""
 
     # ---- jobs
 
@@ -115,6 +121,7 @@ class Plane:
             wasted={},
             cents=0,
             unpriced=False,
+            elastic=None if job.elastic is None else _plain_state(job.elastic),
         )
         token = self.tokens.of(plain)
         return self.job(token)
@@ -159,7 +166,7 @@ class Plane:
             one: Training = self.tokens.value(token)
             sagemaker.jobs[one.name] = TrainingJob(
                 name=one.name,
-                request=self.requests[one.name],
+                request=self.requests[one.name, one.instances],
                 created=NOON,
                 status=one.status,
                 secondary=one.secondary,
@@ -173,7 +180,7 @@ class Plane:
 
     def state_of(self, before: State, tables: Tables, sagemaker: MemorySageMaker) -> State:
         """What the plane holds now; processes, budgets and stops are the caller's business."""
-        self.requests |= {name: job.request for name, job in sagemaker.jobs.items()}
+        self.requests |= {(name, _instances(job)): job.request for name, job in sagemaker.jobs.items()}
         training = [
             Training(
                 name=one.name,
@@ -182,6 +189,7 @@ class Plane:
                 reason=one.reason,
                 trained=one.training_since is not None,
                 warm=one.warm,
+                instances=_instances(one),
             )
             for _, one in sorted(sagemaker.jobs.items())
         ]
@@ -270,6 +278,22 @@ _A = Capacity(A)
 def _body(name: str, priority: int) -> dict[str, Any]:
     one = resources(InstanceType=A, InstanceCount=1, VolumeSizeInGB=1)
     return one | {"TrainingJobName": name, "Tags": tag_list({"priority": str(priority)})}
+
+
+def _instances(job: TrainingJob) -> int:
+    return int(job.request["ResourceConfig"]["InstanceCount"])
+
+
+def _elastic(body: dict[str, Any]) -> dict[str, Any]:
+    """The job as one that runs with one instance or two."""
+    asked = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 1}
+    tags = [*body["Tags"], {"Key": "trainmaster:elastic", "Value": "1-2"}]
+    checkpoints = {"S3Uri": "s3://vision-data/checkpoints/job1"}
+    return body | {"ResourceConfig": asked, "Tags": tags, "CheckpointConfig": checkpoints}
+
+
+def _plain_state(state: ElasticState) -> ElasticState:
+    return replace(state, resized_at=None if state.resized_at is None else NOON)
 
 
 def _plain_attempt(live: Attempt, claims: int) -> Attempt:

@@ -14,6 +14,7 @@ class Training:
     reason: str | None
     trained: bool
     warm: str | None
+    instances: int = 1
 
 
 def next_of(one: Training, *, keeps: str | None) -> Iterator[tuple[Training, str | None]]:
