@@ -50,6 +50,8 @@ class Admission:
     """The policy with only the rules that can be judged; None if there are none."""
     violations: dict[_Asked, str | None] = field(default_factory=dict)
     """Verdicts by what a job asks for: a history has few kinds of requests."""
+    most: dict[str, Mapping[Capacity, int]] = field(default_factory=dict)
+    """All that each pool ever has, by its name: every job is held against it."""
 
     @classmethod
     def of(cls, policy: Policy) -> "Admission":
@@ -73,12 +75,23 @@ class Admission:
         if pool is None:
             return Refused(reason=_no_pool(job, policy))
         vector = _vector(job)
-        refusal = _too_many(vector, pool) or self._violation(job)
+        refusal = self._too_many(vector, pool) or self._violation(job)
         if refusal is not None:
             return Refused(reason=refusal)
         team = policy.team(job.team)
         priority = job.priority if team is None else min(job.priority, team.max_priority)
         return Admitted(pool=pool, shape=_shape(job, vector), priority=priority)
+
+    def _too_many(self, vector: Mapping[Capacity, int], pool: PoolPolicy) -> str | None:
+        if pool.name not in self.most:
+            self.most[pool.name] = pool_vector(replace(pool, capacity=pool.most_capacity))
+        there = self.most[pool.name]
+        for capacity, count in sorted(vector.items()):
+            most = there.get(capacity, 0)
+            if count > most:
+                has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
+                return f"asks for {count}, but pool {pool.name} has {has} in all"
+        return None
 
     def _violation(self, job: PastJob) -> str | None:
         if self.judged is None:
@@ -153,16 +166,6 @@ def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
     is_kept = len(vector) == 1 and job.capacity_type == "on-demand"
     key = job.warm_key or f"{job.team}/{vector_text(vector)}"
     return Shape(vector=vector, warm_key=key if is_kept else None)
-
-
-def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
-    there = pool_vector(replace(pool, capacity=pool.most_capacity))
-    for capacity, count in sorted(vector.items()):
-        most = there.get(capacity, 0)
-        if count > most:
-            has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
-            return f"asks for {count}, but pool {pool.name} has {has} in all"
-    return None
 
 
 def _no_pool(job: PastJob, policy: Policy) -> str:
