@@ -1,5 +1,6 @@
 """Group R of the fault list: elastic jobs as the stack runs them."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -42,6 +43,30 @@ def rigid(world: World, name: str, count: int, *, priority: int = 0) -> None:
 def quota_reached(_: dict[str, Any]) -> Response:
     limit = f"The account-level service limit '{A} for training job usage' is 3 Instances"
     return refusal("ResourceLimitExceeded", limit)
+
+
+def figured(world: World, quota: int) -> None:
+    """The account grants so many instances, and AWS's refusals give the figures."""
+    world.sagemaker.limits[A] = quota
+
+
+def unfigured(world: World, quota: int) -> None:
+    """As ``figured``, in words that nobody knows."""
+    asks = world.sagemaker._CreateTrainingJob
+
+    def answer(body: dict[str, Any]) -> Response:
+        if body["ResourceConfig"]["InstanceCount"] <= quota:
+            return asks(body)
+        world.sagemaker.intercept["CreateTrainingJob"] = answer
+        return refusal("ResourceLimitExceeded", "There is no more for you")
+
+    world.sagemaker.intercept["CreateTrainingJob"] = answer
+
+
+def above_volume_size(_: dict[str, Any]) -> Response:
+    quota = "'Size of EBS volume for an instance of a training job' is 5 Gigabytes"
+    limit = f"{quota}, with current utilization of 0 Gigabytes and a request delta of 10 Gigabytes"
+    return refusal("ResourceLimitExceeded", f"The account-level service limit {limit}")
 
 
 def later(world: World, time: timedelta) -> None:
@@ -130,6 +155,61 @@ def test_R2_a_start_without_capacity_backs_off_and_falls_back_once(new_world: Ne
         later(world, timedelta(hours=4))
         widths.append(sent(world, "wide")[0])
     assert widths == [4, 3, 3, 3]
+
+
+@pytest.mark.parametrize("words", [figured, unfigured], ids=["with figures", "in words not known"])
+def test_R2_an_account_quota_below_its_width_narrows_it_and_it_never_waits(
+    new_world: NewWorld, words: Callable[[World, int], None]
+) -> None:
+    world = new_world(pool(4))
+    words(world, 2)
+    submit(world, "wide", "1-4")
+    world.schedule()
+    assert code_of(world, "wide") == "account-limit"
+    later(world, minutes(1))
+    assert world.states("wide") == ["running"]
+    assert sent(world, "wide") == (2, 16)
+    assert world.wire.sent.count("CreateTrainingJob") == 2, "one refusal is enough to learn from"
+    world.check("wide")
+
+
+def test_R2_a_narrowed_job_grows_only_within_what_the_account_allows(new_world: NewWorld) -> None:
+    world = new_world(pool(4))
+    figured(world, 2)
+    submit(world, "wide", "1-4")
+    world.schedule()
+    later(world, minutes(1))
+    trains(world, world.job("wide").live_attempt.training_job_name)
+    for _ in range(4):
+        later(world, minutes(40))
+    assert world.states("wide") == ["running"]
+    assert "a limit of the account allows 2 instances" in world.api("GET", "/jobs/wide")["elastic"]["why"]
+    assert world.wire.sent.count("CreateTrainingJob") == 2
+
+
+def test_R2_only_a_least_width_above_the_quota_waits_for_it(new_world: NewWorld) -> None:
+    world = new_world(pool(4))
+    figured(world, 1)
+    submit(world, "wide", "2-4")
+    world.schedule()
+    for _ in range(4):
+        later(world, minutes(20))
+    assert world.states("wide") == ["pending"]
+    assert code_of(world, "wide") == "account-limit"
+    world.sagemaker.limits[A] = 2
+    later(world, minutes(20))
+    assert sent(world, "wide") == (2, 16)
+
+
+def test_R2_a_limit_of_anything_but_instances_changes_no_width(new_world: NewWorld) -> None:
+    world = new_world(pool(4))
+    world.sagemaker.intercept["CreateTrainingJob"] = above_volume_size
+    submit(world, "wide", "1-4")
+    world.schedule()
+    assert code_of(world, "wide") == "account-limit"
+    assert world.wiring.reader.pool_state("main").account_limits == {}, "it teaches nothing about the type"
+    later(world, minutes(1))
+    assert sent(world, "wide") == (4, 8)
 
 
 def test_R2_a_quota_of_instances_teaches_nothing_about_run_times(new_world: NewWorld) -> None:

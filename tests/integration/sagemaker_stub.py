@@ -112,8 +112,9 @@ class SageMakerStub:
         taken = self._matching(body)
         for instance_type, limit in self.limits.items():
             wanted = 0 if taken else job.instances().get(instance_type, 0)
-            if wanted and self.taken_up().get(instance_type, 0) + wanted > limit:
-                return refusal("ResourceLimitExceeded", f"The account-level service limit is {limit}")
+            used = self.taken_up().get(instance_type, 0)
+            if wanted and used + wanted > limit:
+                return above_quota(instance_type, limit, used=used, asked=wanted)
         if self.longest_run and body["StoppingCondition"]["MaxRuntimeInSeconds"] > self.longest_run:
             quota = f"'Longest run time for a training job' is {self.longest_run} Seconds"
             return refusal("ResourceLimitExceeded", f"The account-level service limit {quota}")
@@ -275,3 +276,12 @@ def _warm_key(request: dict[str, Any]) -> str:
         key: part for key, part in request["ResourceConfig"].items() if key != "KeepAlivePeriodInSeconds"
     }
     return json.dumps([request["RoleArn"], resources, request.get("VpcConfig")], sort_keys=True)
+
+
+def above_quota(instance_type: str, limit: int, *, used: int, asked: int) -> Response:
+    """A refusal for the account's quota of a type, in AWS's words."""
+    return refusal(
+        "ResourceLimitExceeded",
+        f"The account-level service limit '{instance_type} for training job usage' is {limit} Instances, with"
+        f" current utilization of {used} Instances and a request delta of {asked} Instances.",
+    )

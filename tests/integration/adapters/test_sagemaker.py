@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster.adapters.sagemaker import SageMakerTraining
-from trainmaster.core.errors import AccountLimitError, InstanceLimitError, TrainmasterError
+from trainmaster.core.errors import AccountLimitError, InstanceLimitError, OtherLimitError, TrainmasterError
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 
 from tests.builders import NOON, minutes
@@ -142,7 +142,54 @@ class Refusing:
     ],
 )
 def test_a_quota_of_instances_is_told_from_the_others(quota: str, error: type[TrainmasterError]) -> None:
-    message = f"The account-level service limit '{quota}' is 0 Instances, with current utilization of 0"
+    assert type(refused_for(f"'{quota}' is 0 Instances, with current utilization of 0")) is error
+
+
+def refused_for(limit: str) -> AccountLimitError:
+    """The error of a start that AWS refused for a limit in these words."""
     with pytest.raises(AccountLimitError) as raised:
-        SageMakerTraining(Refusing(message)).create({"TrainingJobName": "job1"}, launcher=None)
-    assert type(raised.value) is error
+        SageMakerTraining(Refusing(f"The account-level service limit {limit}")).create(
+            {"TrainingJobName": "job1"}, launcher=None
+        )
+    return raised.value
+
+
+def figures(quota: str, *, unit: str = "Instances", most: int = 5, used: int = 2) -> str:
+    """A limit in AWS's words, with its figures."""
+    use = f"with current utilization of {used} {unit} and a request delta of 4 {unit}"
+    return f"'{quota}' is {most} {unit}, {use}."
+
+
+@pytest.mark.parametrize(
+    ("limit", "left"),
+    [
+        pytest.param(figures("ml.g5.xlarge for training job usage"), 3, id="of a type"),
+        pytest.param(figures("Number of instances for a training job", used=0), 5, id="of a job"),
+        pytest.param(
+            figures("ml.g5.xlarge for training job usage", used=7), 0, id="more in use than allowed"
+        ),
+        pytest.param("'ml.g5.xlarge for training job usage' is 5 Instances", None, id="no use in its words"),
+        pytest.param("has been reached", None, id="other words"),
+    ],
+)
+def test_what_a_quota_of_instances_leaves_is_read_from_its_figures(limit: str, left: int | None) -> None:
+    error = refused_for(limit)
+    assert error.instances_left == left
+    assert not isinstance(error, OtherLimitError)
+
+
+@pytest.mark.parametrize(
+    ("quota", "unit"),
+    [
+        ("Longest run time for a training job", "Seconds"),
+        ("Size of EBS volume for an instance of a training job", "Gigabytes"),
+        ("ml.g5.xlarge for processing job usage", "Instances"),
+        ("ml.g5.xlarge for training warm pool usage", "Instances"),
+    ],
+)
+def test_a_quota_that_counts_no_instances_of_training_jobs_says_nothing_about_widths(
+    quota: str, unit: str
+) -> None:
+    error = refused_for(figures(quota, unit=unit))
+    assert type(error) is OtherLimitError
+    assert error.instances_left is None

@@ -53,7 +53,7 @@ def test_a_request_that_has_it_all_is_not_changed(api: Api) -> None:
 
 def test_the_dry_run_says_what_the_pool_sets(api: Api) -> None:
     put(api, {"role_arn": ROLE})
-    answer = api.call("POST", "/add-job", body(), dry_run="true")
+    answer = api.call("POST", "/add-job", body(), query={"dry_run": "true"})
     assert [warning["field"] for warning in answer.json["warnings"]] == ["RoleArn"]
 
 

@@ -157,6 +157,7 @@ def full_job() -> Job:
             limits=RunTimeLimits(granted=minutes(60), refused=minutes(90)),
             narrower_than=4,
             fell_back=True,
+            account_width=2,
             wanted=2,
             resized_at=NOON + minutes(3),
             progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
@@ -276,6 +277,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         widths=Widths(counts=(1, 2)),
         progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
         resized_at=NOON + minutes(3),
+        account_width=2,
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

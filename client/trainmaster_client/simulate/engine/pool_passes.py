@@ -12,6 +12,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
 from trainmaster.core.lifecycle.victim_stops import asked_to_stop
+from trainmaster.core.lifecycle.width_changes import width_refused
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Action, Plan, Start
@@ -248,11 +249,10 @@ class PoolPasses:
         state, now = self.state, self.sagemaker.now
         self.refused |= action.shape.vector.keys()
         held = state.held()
-        ends = [state.last_end[capacity] for capacity in job.vector if capacity in state.last_end]
         refusals = refused_again(
             job.starts.by_account,
             held={capacity: held.get(capacity, 0) for capacity in action.shape.vector},
-            soon=any(now - end < RECENT_END for end in ends),
+            soon=any(now - end < RECENT_END for kind, end in state.last_end.items() if kind in job.vector),
             at=now,
             seed=job.spec.entry_id,
         )
@@ -267,7 +267,7 @@ class PoolPasses:
         claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
         self._commit(job, claimed)
         released = steps.refused_by_account(claimed, refusals, "ResourceLimitExceeded")
-        put_off = after_put_off(claimed, released, now=now)
+        put_off = after_put_off(claimed, width_refused(claimed, released, left=None), now=now)
         state.commit(steps.claim_undone(claimed, put_off, None), now=now)
 
     def _claimed(self, job: Job, action: Start) -> Job:

@@ -1,5 +1,6 @@
 """Tell errors of SageMaker apart: by code, and by text where one code has several meanings."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from trainmaster.core.errors import (
     AccountLimitError,
     InstanceLimitError,
     NameTakenError,
+    OtherLimitError,
     ServerFaultError,
     ThrottledError,
     TrainingRefusedError,
@@ -44,6 +46,14 @@ _INSTANCES = " training job usage'"
 
 The text is read because one code stands for every quota. Where AWS words it otherwise, a start is sent again
 without what the stack adds to the request."""
+_FIGURES = re.compile(
+    r"'(?P<quota>[^']{1,200})' is (?P<most>[0-9]{1,9}) (?P<unit>[A-Za-z]{1,30}),"
+    r" with current utilization of (?P<used>[0-9]{1,9}) "
+)
+"""Name and figures of a quota in ResourceLimitExceeded.
+
+They only spare an elastic job tries at widths that the quota does not allow. Where AWS words it otherwise,
+half of the width is tried."""
 NOT_SENT = "ParamValidationError"
 """botocore's own refusal of a request that its model does not take."""
 DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
@@ -72,7 +82,7 @@ def create_error(error: ClientError, request: Mapping[str, Any]) -> TrainmasterE
     if code == _NAME_IN_USE:
         return NameTakenError(text)
     if code == _ACCOUNT_LIMIT:
-        return (InstanceLimitError if _INSTANCES in text else AccountLimitError)(text)
+        return _account_limit(text)
     if code in THROTTLES:
         return ThrottledError(f"{code}: {text}")
     if code in _FOR_NOW:
@@ -82,6 +92,14 @@ def create_error(error: ClientError, request: Mapping[str, Any]) -> TrainmasterE
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= SERVER_FAULT:
         return ServerFaultError(f"{code}: {text}")
     return UnclassifiedTrainingError(f"{code}: {text}")
+
+
+def _account_limit(text: str) -> AccountLimitError:
+    figures = _FIGURES.search(text)
+    if figures is not None and not (figures["unit"] == "Instances" and "training job" in figures["quota"]):
+        return OtherLimitError(text)
+    left = None if figures is None else max(int(figures["most"]) - int(figures["used"]), 0)
+    return (InstanceLimitError if _INSTANCES in text else AccountLimitError)(text, instances_left=left)
 
 
 def _refusal(code: str, text: str, request: Mapping[str, Any]) -> TrainingRefusedError | None:

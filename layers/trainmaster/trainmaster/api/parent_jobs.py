@@ -8,7 +8,8 @@ from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.tasks import array_as_job, parse_task_name, position_of, virtual_task
-from trainmaster.core.errors import invalid, path_text
+from trainmaster.core.errors import invalid
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.end_conditions import Condition, ConditionKind
 from trainmaster.core.jobs.model import Job, JobState

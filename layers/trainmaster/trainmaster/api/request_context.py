@@ -8,7 +8,8 @@ from http import HTTPStatus
 from time import process_time
 from typing import Any, Protocol
 
-from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid, path_text
+from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.policy import Policy
 from trainmaster.core.records import StoredPolicy
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of

@@ -19,6 +19,7 @@
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  another write changed the item first
     + AccountLimitError           503  a quota of the account forbids it for now
+      + OtherLimitError           503  the quota counts no instances of training jobs
       + InstanceLimitError        503  the account allows no more instances of the type for now
     + ThrottledError              503  the account calls an operation too often: nothing happened
     + UnreachableError            503  no connection to AWS: nothing was sent
@@ -197,6 +198,15 @@ class TaskNameError(LostRaceError):
 class AccountLimitError(UnavailableError):
     """ResourceLimitExceeded: a quota of the account forbids the call, whatever the policy allows."""
 
+    def __init__(self, message: str, *, instances_left: int | None = None) -> None:
+        super().__init__(message)
+        self.instances_left = instances_left
+        """Instances that the quota would still have granted; None: it is not known."""
+
+
+class OtherLimitError(AccountLimitError):
+    """The quota counts no instances of training jobs, but seconds, say: it is the same at every width."""
+
 
 class InstanceLimitError(AccountLimitError):
     """The quota of the instances themselves is reached: no request for as many of them is accepted."""
@@ -265,27 +275,13 @@ class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an unknown error code; after a few of them the job is given up."""
 
 
-_MAX_KEY_CHARACTERS = 64
-Path = tuple[str | int, ...]
-"""Keys and indexes from the top of the body; empty: the body itself."""
-
-
-def path_text(path: Path) -> str:
-    """Render a path like ``ResourceConfig.InstanceGroups[0]``; keys with special characters are quoted."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif _is_word(step):
-            text += f".{step}" if text else step
-        else:
-            text += f"[{quoted(step)}]"
-    return text or "body"
+MOST_QUOTED = 64
+"""Most characters of a text that an error quotes."""
 
 
 def quoted(text: str) -> str:
     """Return the text in quotes, on one line, in ASCII, cut: fit for an answer and for a log."""
-    return json.dumps(text if len(text) <= _MAX_KEY_CHARACTERS else f"{text[:_MAX_KEY_CHARACTERS]}...")
+    return json.dumps(text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}...")
 
 
 def invalid(errors: Iterable[FieldError]) -> InvalidRequestError:
@@ -293,8 +289,3 @@ def invalid(errors: Iterable[FieldError]) -> InvalidRequestError:
     listed = tuple(errors)
     rest = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
     return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{rest}", errors=listed)
-
-
-def _is_word(key: str) -> bool:
-    plain = key.replace("_", "").replace("-", "")
-    return len(key) <= _MAX_KEY_CHARACTERS and plain.isascii() and plain.isalnum()

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.jobs.elastic_state import NEVER_RAN, reported_progress
@@ -13,7 +12,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import wanted_of
 from trainmaster.core.monitoring.loss_judgement import VALUES, judged
 from trainmaster.core.monitoring.measurements import due_looks, is_conclusive, sought
-from trainmaster.core.monitoring.metric_lines import MetricLine, MetricValue, metric_line
+from trainmaster.core.monitoring.metric_lines import MetricValue, metric_definition
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy.governance import Watch
 from trainmaster.core.policy.loss_rule import LossRule
@@ -148,7 +147,7 @@ class LossLooks:
                 yield error
 
     def _look(self, entry: RunningJob, rule: LossRule) -> None:
-        line = definition(self.reader.request(entry.name), rule.metric)
+        line = metric_definition(self.reader.request(entry.name), rule.metric)
         if line is None:
             return
         values = line.newest(self.logs.tail(entry.training_job_name), most=VALUES)
@@ -176,17 +175,3 @@ def in_turn(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:
     due = sorted(trains, key=lambda entry: entry.name)[turn::turns]
     first = cycle % len(due) if due else 0
     return due[first:] + due[:first]
-
-
-def definition(request: Mapping[str, Any], metric: str) -> MetricLine | None:
-    """Return how a metric is found in a line; None: the request does not define it, or it cannot be read."""
-    algorithm = request.get("AlgorithmSpecification")
-    given = algorithm.get("MetricDefinitions") if isinstance(algorithm, Mapping) else None
-    return next(
-        (
-            metric_line(str(entry.get("Regex", "")))
-            for entry in given or ()
-            if isinstance(entry, Mapping) and entry.get("Name") == metric
-        ),
-        None,
-    )

@@ -1,7 +1,7 @@
 """Stops of elastic jobs for another width, and what ends of their attempts teach."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -118,6 +118,55 @@ def test_a_narrower_attempt_that_trains_frees_the_other_widths_again() -> None:
     job = elastic(2, elastic=ElasticState(narrower_than=4, fell_back=True))
     after = stopped(width_changes.shrunk_for(job, URGENT, width=1, now=NOON))
     assert [shape.instances for shape in after.shapes] == [4, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("width", "left", "widths"),
+    [
+        pytest.param(4, 2, [2, 1], id="what AWS leaves"),
+        pytest.param(4, 3, [2, 1], id="the largest width within it"),
+        pytest.param(4, 0, [1], id="less than its least width: that is what it waits for"),
+        pytest.param(4, 9, [2, 1], id="figures that do not explain the refusal: at least narrower"),
+        pytest.param(4, None, [2, 1], id="no figures: half as wide is tried"),
+        pytest.param(1, None, [1], id="its least width is never left"),
+    ],
+)
+def test_an_account_limit_narrows_the_next_attempt(width: int, left: int | None, widths: list[int]) -> None:
+    assert [shape.instances for shape in refused_at(width, left).shapes] == widths
+
+
+def refused_at(width: int, left: int | None, **fields: Any) -> Job:
+    """The job as it waits once the account refused its start at a width."""
+    job = elastic(width, state=JobState.STARTING, **fields)
+    waits = replace(job.moved_to(JobState.PENDING), live=None)
+    return width_changes.width_refused(job, waits, left=left)
+
+
+@pytest.mark.parametrize(("training_since", "widths"), [(None, [2, 1]), (NOON, [4, 2, 1])])
+def test_an_account_limit_is_forgotten_at_the_end_of_an_attempt_that_trained(
+    training_since: datetime | None, widths: list[int]
+) -> None:
+    live = attempt(shape=Shape(vector=of(2)), training_since=training_since)
+    job = elastic(2, live=live, elastic=ElasticState(account_width=2), state=JobState.PREEMPTING)
+    ended = seen(
+        status="Stopped",
+        secondary="Stopped",
+        training_since=training_since,
+        ended_at=NOON + minutes(30),
+    )
+    assert [shape.instances for shape in stopped(job, ended).shapes] == widths
+
+
+def test_an_account_limit_outlasts_a_change_of_width() -> None:
+    job = elastic(2, elastic=ElasticState(account_width=2))
+    after = stopped(width_changes.shrunk_for(job, URGENT, width=1, now=NOON))
+    assert [shape.instances for shape in after.shapes] == [2, 1]
+
+
+def test_rigid_jobs_learn_no_width_from_an_account_limit() -> None:
+    job = live_job(state=JobState.STARTING)
+    waits = replace(job.moved_to(JobState.PENDING), live=None)
+    assert width_changes.width_refused(job, waits, left=1) is waits
 
 
 def test_rigid_jobs_have_no_state_of_their_own() -> None:

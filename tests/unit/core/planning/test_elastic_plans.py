@@ -187,6 +187,7 @@ NO_GROWTHS: dict[str, tuple[RunningJob, tuple[WaitingJob | RunningJob, ...], dic
     "it has no checkpoint": (elastic_running(n=2, has_checkpoint=False), (), {}),
     "it has its largest width": (elastic_running(n=4), (), {"capacity": 8}),
     "nothing is free": (elastic_running(n=2), (running("other", n=2),), {}),
+    "the account refused it as much": (elastic_running(n=2, account_width=2), (), {}),
     "its team may not borrow more": (
         elastic_running(n=2),
         (),

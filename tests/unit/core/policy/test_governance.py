@@ -234,6 +234,20 @@ def test_no_class_at_all_may_be_retried() -> None:
         ),
         pytest.param({"spot": {"fallback": 1}}, "spot.fallback", id="a word"),
         pytest.param({"spot": {"max_wait": "29d"}}, "spot.max_wait", id="longer than a job may run"),
+        pytest.param({"loss": "stop"}, "loss", id="a word is no section"),
+        pytest.param({"loss": {"metric": ""}}, "loss.metric", id="no name"),
+        pytest.param({"loss": {"metric": "a\nb"}}, "loss.metric", id="two lines"),
+        pytest.param({"loss": {"non_finite": "requeue"}}, "loss.non_finite", id="it would resume the same"),
+        pytest.param({"loss": {"divergence": 3}}, "loss.divergence", id="a factor alone"),
+        pytest.param({"loss": {"divergence": {"factor": 1}}}, "loss.divergence.factor", id="any rise"),
+        pytest.param(
+            {"loss": {"divergence": {"factor": float("inf")}}}, "loss.divergence.factor", id="not finite"
+        ),
+        pytest.param({"loss": {"plateau": {"for": "5m"}}}, "loss.plateau.for", id="one look"),
+        pytest.param({"loss": {"plateau": {"min_delta": -0.1}}}, "loss.plateau.min_delta", id="a rise"),
+        pytest.param({"loss": {"plateau": {"then": "kill"}}}, "loss.plateau.then", id="no such choice"),
+        pytest.param({"loss": {"warn_first": 10}}, "loss.warn_first", id="a number without unit"),
+        pytest.param({"loss": {"divergance": {}}}, "loss.divergance", id="a typing error"),
         pytest.param({"notifications": {"email": ["me"]}}, "notifications.email[0]", id="no address"),
         pytest.param(
             {"notifications": {"email": ["a@example.com\n"]}}, "notifications.email[0]", id="a newline"

@@ -10,7 +10,8 @@ from typing import Any
 
 from trainmaster.core.arrays.array_model import DEFAULT_STOP_AFTER, MOST_STOP_AFTER
 from trainmaster.core.arrays.tasks import VARIABLES
-from trainmaster.core.errors import FieldError, path_text, quoted
+from trainmaster.core.errors import FieldError, quoted
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.request.options import ARRAY
 from trainmaster.core.request.request import MAX_NAME_CHARACTERS

@@ -156,6 +156,9 @@ class ElasticState:
     """The next attempt is narrower than this, as the last one failed at it; None: it may have any width."""
     fell_back: bool = False
     """Whether a failure has led to a narrower attempt before, which happens once a job."""
+    account_width: int | None = None
+    """Most instances that the account's limits leave it, by their last refusal, until an attempt ends that
+    trained; None: they refused none since."""
     wanted: int | None = None
     """Width of its next attempt as the planner wanted it when it stopped the last one; None: it did not stop
     one for its width, or the next has begun."""
@@ -164,9 +167,13 @@ class ElasticState:
     progress: TrainingProgress | None = None
     """Newest report of its program; None: it has reported nothing that is understood."""
 
-    def trains(self) -> "ElasticState":
-        """Forget the failed width, as the narrower attempt trains."""
-        return replace(self, narrower_than=None)
+    def trained(self) -> "ElasticState":
+        """Forget the widths that failed or were refused, as a narrower attempt trained.
+
+        A change of width is no reason to ask the account once more for what it has just refused.
+        """
+        account_width = None if self.wanted is None else self.account_width
+        return replace(self, narrower_than=None, account_width=account_width)
 
     def failed_at(self, width: int, widths: Widths) -> "ElasticState":
         """Note a failed attempt: the first one at more than the least width leads to a narrower attempt."""
@@ -189,8 +196,8 @@ def startable(
         state: What earlier attempts showed.
         left: What is left of its run time at the largest width.
     """
-    most = state.narrower_than
-    narrow = [shape for shape in shapes if most is None or shape.instances < most]
+    failed, most = state.narrower_than or widths.largest + 1, state.account_width or widths.largest
+    narrow = [shape for shape in shapes if shape.instances < failed and shape.instances <= most]
     granted = [
         shape for shape in narrow if run_time_at(shape.instances, left, widths, state.limits) is not None
     ]

@@ -68,6 +68,27 @@ def run_time_refused(job: Job, refused: Job) -> Job:
     return replace(refused, elastic=replace(state, limits=limits))
 
 
+def is_narrowable(job: Job) -> bool:
+    """Tell whether the next attempt may be narrower than the live one."""
+    return job.spec.widths is not None and job.live_attempt.shape.instances > job.spec.widths.least
+
+
+def width_refused(job: Job, refused: Job, *, left: int | None) -> Job:
+    """Note, with a refusal for a limit of the account, how wide the job may be from now on.
+
+    Args:
+        job: The job with the attempt live.
+        refused: The job as it waits after the refusal.
+        left: Instances that AWS would have granted; None: it did not say, so half of the width is tried.
+    """
+    widths, width = job.spec.widths, job.live_attempt.shape.instances
+    if widths is None:
+        return refused
+    narrower = width // 2 if left is None else min(left, width - 1)
+    state = replace(refused.elastic or NEVER_RAN, account_width=max(narrower, widths.least))
+    return replace(refused, elastic=state)
+
+
 def has_steps_left(job: Job, seen: Observation | None, *, until: datetime) -> bool:
     """Tell whether a job comes back whose attempt ran out of time at less than its largest width.
 
@@ -112,7 +133,7 @@ def after_attempt(job: Job, attempt: Attempt, code: Code, *, is_retried: bool) -
         return None
     state = job.elastic or NEVER_RAN
     if attempt.training_since is not None:
-        state = state.trains()
+        state = state.trained()
     if is_retried or code is ReasonCode.CAPACITY:
         state = state.failed_at(attempt.shape.instances, widths)
     return None if state == NEVER_RAN else state

@@ -12,17 +12,19 @@ is when it was seen. Both are of one attempt: a job that resumes begins again.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import median
+from typing import Any
 
+from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import LossWatch, Reason
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.monitoring.alarm_reactions import is_watched
-from trainmaster.core.monitoring.metric_lines import MetricValue
+from trainmaster.core.monitoring.metric_lines import MetricValue, metric_definition, metric_names
 from trainmaster.core.policy.kinds import duration_text
 from trainmaster.core.policy.loss_rule import LossReaction, LossRule
 
@@ -30,6 +32,8 @@ VALUES = 9
 """Newest values that are read."""
 _LEAST = 3
 """Values without which nothing is judged, and that must all be bad for a loss that is not finite."""
+_FIELD = "AlgorithmSpecification.MetricDefinitions"
+_EXAMPLE = "loss=([0-9.]+)"
 
 
 def judged(job: Job, values: Sequence[MetricValue], rule: LossRule, *, now: datetime) -> Job:
@@ -49,6 +53,31 @@ def judged(job: Job, values: Sequence[MetricValue], rule: LossRule, *, now: date
     if loss.finding is None or loss.stop_due is None or loss.stop_due > now:
         return after
     return steps.stopped_by_rule(after, loss.finding, requeues=False)
+
+
+def unjudged_loss(body: Mapping[str, Any], rule: LossRule | None) -> Iterator[FieldError]:
+    """Yield a warning if the policy's rule on the loss will not judge this job.
+
+    Args:
+        body: A valid request.
+        rule: The policy's rule; None: there is none, and nothing is missed.
+    """
+    if rule is None or metric_definition(body, rule.metric) is not None:
+        return
+    names = metric_names(body)
+    if rule.metric in names:
+        yield FieldError(
+            field=f"{_FIELD}[{names.index(rule.metric)}].Regex",
+            message="cannot be read by the rule `loss` of the policy, so the job's loss is not judged",
+            hint=f"put plain text, classes such as [0-9] and \\s, \\d, \\w before the group: {_EXAMPLE}",
+        )
+        return
+    has = f"; the request has {', '.join(names)}" if names else ""
+    yield FieldError(
+        field=_FIELD,
+        message=f"lacks {rule.metric}, which the rule `loss` of the policy reads: the job is not judged{has}",
+        hint=f'add {{"Name": "{rule.metric}", "Regex": "{_EXAMPLE}"}}, as your program prints it',
+    )
 
 
 def _watch(known: LossWatch, values: Sequence[MetricValue], rule: LossRule, *, now: datetime) -> LossWatch:

@@ -5,8 +5,9 @@ stands before the first group of a definition is looked for, and the number behi
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from trainmaster.core.policy.patterns import BadPatternError, TextPattern, parse_pattern
 
@@ -83,6 +84,23 @@ def metric_line(expression: str) -> MetricLine | None:
     except BadPatternError:
         return None
     return MetricLine(before=pattern, is_at_start=is_at_start)
+
+
+def metric_names(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """List the metrics that a request defines, in its order."""
+    return tuple(str(entry.get("Name", "")) for entry in _definitions(request))
+
+
+def metric_definition(request: Mapping[str, Any], name: str) -> MetricLine | None:
+    """Return how a metric is found in a line; None: the request does not define it, or it cannot be read."""
+    expressions = (entry.get("Regex", "") for entry in _definitions(request) if entry.get("Name") == name)
+    return next((metric_line(str(expression)) for expression in expressions), None)
+
+
+def _definitions(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    algorithm = request.get("AlgorithmSpecification")
+    given = algorithm.get("MetricDefinitions") if isinstance(algorithm, Mapping) else None
+    return [entry for entry in given or () if isinstance(entry, Mapping)]
 
 
 def _before_first_group(expression: str) -> str | None:

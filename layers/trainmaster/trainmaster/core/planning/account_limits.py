@@ -15,6 +15,7 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.capacity import least_shapes
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import WaitingJob
@@ -94,7 +95,8 @@ def is_due(job: WaitingJob, *, held: Vector, limits: Mapping[Capacity, AccountLi
     then = job.refused.held if job.refused else None
     if not then or not any(held.get(capacity, 0) < count for capacity, count in then.items()):
         return False
-    needed = ((capacity, held.get(capacity, 0) + count) for capacity, count in job.vector.items())
+    least = job.vector if job.widths is None else least_shapes(job, job.shapes)[0].vector
+    needed = ((capacity, held.get(capacity, 0) + count) for capacity, count in least.items())
     return all(capacity not in limits or count <= limits[capacity].limit for capacity, count in needed)
 
 
@@ -109,11 +111,13 @@ def limited(job: WaitingJob, shape: Shape, capacity: FreeCapacity) -> Reason | N
     if not capacity.allowed:  # nearly always: spare the look for a warm pool
         return None
     now = capacity.now
-    if job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= now):
+    is_last = job.widths is None or shape.instances == job.widths.least
+    if is_last and job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= now):
         return None  # it asks for itself alone, in its own time
+    keeps_less = job.widths is not None and job.name in capacity.holds and not capacity.is_held(job, shape)
     for kind in capacity.above_limit(shape.vector, capacity.warm_pool_for(shape)):
         limit = capacity.snapshot.account_limits[kind]
-        if limit.until > now or job.refused is not None:
+        if limit.until > now or job.refused is not None or keeps_less:
             return wait_reasons.limited(shape.vector, kind, limit)
         if kind in capacity.probes:
             return wait_reasons.probing(shape.vector, kind, capacity.probes[kind], to=job.team)

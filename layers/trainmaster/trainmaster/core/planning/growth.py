@@ -85,5 +85,6 @@ def _worths(job: RunningJob, walk: Walked) -> Iterator[WidthWorth]:
 def _room(job: RunningJob, capacity: Capacity, walk: Walked) -> int:
     """Return how many more instances the job may have, by what is free and by the limits on its team."""
     free = walk.capacity.free.of(job.team).get(capacity, 0)
-    room = min(free, walk.capacity.allowed.get(capacity, free))
+    granted = free if job.account_width is None else job.account_width - job.vector[capacity]
+    room = min(free, granted, walk.capacity.allowed.get(capacity, free))
     return min(room, walk.quotas.room(job, capacity, most=room))

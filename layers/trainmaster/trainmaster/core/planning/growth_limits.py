@@ -48,7 +48,15 @@ def bar(job: RunningJob, walk: Walked) -> str | None:
     if job.resized_at is not None and walk.now - job.resized_at < walk.pool.elastic.snooze:
         until = job.resized_at + walk.pool.elastic.snooze
         return f"not before {until:%H:%M} UTC, as its width changed at {job.resized_at:%H:%M} UTC"
-    return _waits(job, walk) or _scarce(job, walk)
+    return _beyond_account(job) or _waits(job, walk) or _scarce(job, walk)
+
+
+def _beyond_account(job: RunningJob) -> str | None:
+    """Say that a limit of the account leaves the job no wider width; None: none is known to."""
+    most, width = job.account_width, sum(job.vector.values())
+    if most is None or job.widths is None or any(width < count <= most for count in job.widths.counts):
+        return None
+    return f"a limit of the account allows {most} instances, by AWS's last refusal"
 
 
 def keeps_promises(job: RunningJob, to: int, walk: Walked) -> bool:

@@ -69,6 +69,7 @@ def running_entry(job: Job) -> RunningJob:
         widths=spec.widths,
         progress=elastic.progress,
         resized_at=elastic.resized_at,
+        account_width=elastic.account_width,
         expected=_expected_run(job, live),
         checkpoint=live.checkpoint,
         cents_per_hour=None if live.claim.usd_per_hour is None else int(live.claim.usd_per_hour * 100),

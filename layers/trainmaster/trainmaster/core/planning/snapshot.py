@@ -148,6 +148,7 @@ class RunningJob:
     widths: Widths | None = None
     progress: TrainingProgress | None = None  # what its program has reported, if it is elastic
     resized_at: datetime | None = None  # when it was last asked to stop for another width
+    account_width: int | None = None  # most instances that the account's limits left it
     stops: RecentStops | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
@@ -265,8 +266,7 @@ class Snapshot:
     """Parked jobs whose back-off is over."""
     arrays: tuple[Array, ...] = ()  # those that have not ended, and those of the waiting jobs
     running: tuple[RunningJob, ...] = ()
-    gone_preemptors: frozenset[str] = frozenset()
-    """Owners of holds that are no longer waiting."""
+    gone_preemptors: frozenset[str] = frozenset()  # owners of holds that are no longer waiting
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
     role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)  # by ``starts_key``, if AWS refused
     launchers: Mapping[str, str] = field(default_factory=dict)

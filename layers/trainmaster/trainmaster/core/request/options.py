@@ -8,7 +8,8 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any
 
-from trainmaster.core.errors import FieldError, path_text, quoted
+from trainmaster.core.errors import FieldError, quoted
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.jobs.instances import Capacity, CapacityType

@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from trainmaster.core.errors import (
-    FieldError,
-    InvalidRequestError,
-    Path,
-    PayloadTooLargeError,
-    invalid,
-    path_text,
-    quoted,
-)
+from trainmaster.core.errors import FieldError, InvalidRequestError, PayloadTooLargeError, invalid, quoted
+from trainmaster.core.field_paths import Path, path_text
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 JsonObject: TypeAlias = dict[str, JsonValue]

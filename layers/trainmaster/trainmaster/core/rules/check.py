@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.errors import path_text
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.policy.document import Policy, TeamPolicy
 from trainmaster.core.policy.job_rules import Allowed, GuardMode, RequiredTag, Rules
 from trainmaster.core.request.validation.sections import Section, elements, text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainmaster.core.errors import path_text
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.policy.job_rules import Allowed, Rules
 from trainmaster.core.request.s3_uri import S3Location, parse_s3
 from trainmaster.core.request.validation.fields import Found, values_of

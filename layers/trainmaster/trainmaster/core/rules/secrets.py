@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trainmaster.core.errors import Path, path_text
+from trainmaster.core.field_paths import Path, path_text
 from trainmaster.core.policy.job_rules import Rules
 from trainmaster.core.request.secret_detectors import option_named, secret_in, secret_in_text
 from trainmaster.core.request.strict_json import JsonValue

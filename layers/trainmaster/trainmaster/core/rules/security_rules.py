@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from trainmaster.core.errors import path_text
+from trainmaster.core.field_paths import path_text
 from trainmaster.core.policy.image_names import Image, parse_image
 from trainmaster.core.policy.job_rules import Allowed, GuardMode, Rules
 from trainmaster.core.request.validation.fields import values_of

@@ -11,6 +11,7 @@ from trainmaster.core.durations.learned import NOTHING_KNOWN, Known
 from trainmaster.core.durations.traits import Traits
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
+from trainmaster.core.monitoring.loss_judgement import unjudged_loss
 from trainmaster.core.planning.loans import promised_quota, why_fixed
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.refusal_records import role_digest
@@ -124,6 +125,7 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
         warnings=(
             *_default_runtime(submission),
             *(override_warnings(submission.as_sent, submission.body, pool=pool.name) if pool else ()),
+            *unjudged_loss(submission.body, policy.governing.loss),
             *near_misses(submission.body),
         ),
     )

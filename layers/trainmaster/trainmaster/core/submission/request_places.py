@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from trainmaster.core.errors import Path, path_text
+from trainmaster.core.field_paths import Path, path_text
 from trainmaster.core.jobs.instances import Choice
 from trainmaster.core.request.options import ALTERNATIVES
 from trainmaster.core.request.request import Ask

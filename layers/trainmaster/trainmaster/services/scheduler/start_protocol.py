@@ -18,6 +18,7 @@ from trainmaster.core.errors import (
     InstanceLimitError,
     LostRaceError,
     NameTakenError,
+    OtherLimitError,
     OutcomeUnknownError,
     ThrottledError,
     TrainingRefusedError,
@@ -36,7 +37,12 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.refused_starts import Trial
 from trainmaster.core.lifecycle.unserved_attempts import after_put_off
-from trainmaster.core.lifecycle.width_changes import is_prolonged, run_time_refused
+from trainmaster.core.lifecycle.width_changes import (
+    is_narrowable,
+    is_prolonged,
+    run_time_refused,
+    width_refused,
+)
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.apply import Changes, Guard, applied
@@ -165,12 +171,22 @@ def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
 
 def _refused_step(job: Job, refusals: AccountRefusals, error: AccountLimitError) -> Job:
     refused = steps.refused_by_account(job, refusals, str(error))
-    return run_time_refused(job, refused) if is_for_run_time(job, error) else refused
+    if is_for_run_time(job, error):
+        return run_time_refused(job, refused)
+    if may_be_of_instances(job, error):
+        return width_refused(job, refused, left=error.instances_left)
+    return refused
 
 
 def is_for_run_time(job: Job, error: AccountLimitError) -> bool:
     """Tell whether a limit of the account may have refused the run time that a narrow width prolonged."""
-    return is_prolonged(job) and not isinstance(error, InstanceLimitError)
+    counts_instances = isinstance(error, InstanceLimitError) or error.instances_left is not None
+    return is_prolonged(job) and not counts_instances
+
+
+def may_be_of_instances(job: Job, error: AccountLimitError) -> bool:
+    """Tell whether a limit of the account may have refused the number of instances."""
+    return not isinstance(error, OtherLimitError) and not is_for_run_time(job, error)
 
 
 def _refused(job: Job, context: PassContext) -> AccountRefusals:
@@ -180,7 +196,7 @@ def _refused(job: Job, context: PassContext) -> AccountRefusals:
     return refused_again(
         job.starts.by_account,
         held={capacity: max(_held(state, capacity) - count, 0) for capacity, count in vector.items()},
-        soon=any(at - end < RECENT_END for end in ends),
+        soon=is_narrowable(job) or any(at - end < RECENT_END for end in ends),
         at=at,
         seed=job.spec.entry_id,
     )

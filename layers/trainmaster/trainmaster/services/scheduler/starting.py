@@ -103,7 +103,7 @@ def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassC
     try:
         taken = start_protocol.launch(claimed, body, context, trial)
     except AccountLimitError as error:
-        if not start_protocol.is_for_run_time(claimed, error):
+        if start_protocol.may_be_of_instances(claimed, error):
             start_protocol.learn(action, context)
         raise
     if taken:

@@ -7,9 +7,8 @@ from trainmaster.core.errors import FieldError, invalid
 from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
 from trainmaster.core.request.validation.channels import channel_contradictions
 from trainmaster.core.request.validation.containers import container_contradictions
-from trainmaster.core.request.validation.contradiction import Contradiction
 from trainmaster.core.request.validation.elastic import elastic_mistakes
-from trainmaster.core.request.validation.fields import place_mistakes
+from trainmaster.core.request.validation.fields import Contradiction, place_mistakes
 from trainmaster.core.request.validation.meaning import (
     meaning_mistakes,
     plan_mistakes,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from trainmaster.core.errors import Path
-from trainmaster.core.request.validation.contradiction import Contradiction, contradiction, names_text
+from trainmaster.core.field_paths import Path
+from trainmaster.core.request.validation.fields import Contradiction, contradiction, names_text
 from trainmaster.core.request.validation.sections import Section, elements, section, text
 
 _CHANNELS = "InputDataConfig"

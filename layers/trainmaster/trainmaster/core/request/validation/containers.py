@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainmaster.core.request.validation.contradiction import Contradiction, contradiction
+from trainmaster.core.request.validation.fields import Contradiction, contradiction
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
 

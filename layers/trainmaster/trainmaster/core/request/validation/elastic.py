@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from trainmaster.core.errors import Path
+from trainmaster.core.field_paths import Path
 from trainmaster.core.jobs.widths import BadWidthsError, Widths, read_widths
 from trainmaster.core.memory.accelerators import gpus
 from trainmaster.core.request.options import ALTERNATIVES, ELASTIC

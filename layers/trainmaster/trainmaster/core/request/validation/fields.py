@@ -1,14 +1,22 @@
-"""All values of one kind in a request, wherever the service model puts them; checks of its S3 URIs."""
+"""Values of one kind in a request, wherever the model puts them, and parts that contradict each other.
+
+AWS refuses a contradiction at once, whatever each part says by itself. The queue refuses it with advice, the
+twin's SageMaker in AWS's words; both read the same lists. Words with a source are AWS's own, the others
+say in the same manner what its documentation rules out.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainmaster.core.errors import Path, path_text
+from trainmaster.core.field_paths import Path, path_text
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 from trainmaster.core.request.s3_uri import parse_s3
 from trainmaster.core.request.strict_json import JsonValue, Mistake
 from trainmaster.core.request.validation.sections import Section
+
+_LONGEST_SHOWN = 64
+"""Characters of a name: as long as a channel's may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +62,19 @@ def place_mistakes(body: Section) -> Iterator[Mistake]:
     for uri in values_of("S3Uri", dict(body)):
         if _SHAPE.fullmatch(uri.value) and parse_s3(uri.value) is None:
             yield Mistake(uri.path, "is not a place in S3", _HINT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    mistake: Mistake
+    aws: str
+    """Text that CreateTrainingJob answers, as a ValidationException."""
+
+
+def contradiction(path: Path, message: str, hint: str, *, aws: str) -> Contradiction:
+    return Contradiction(mistake=Mistake(path, message, hint), aws=aws)
+
+
+def names_text(names: list[str]) -> str:
+    """Join names that nothing has checked yet, in one line of bounded length."""
+    return ", ".join(name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..." for name in names)

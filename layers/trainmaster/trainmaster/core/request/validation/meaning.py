@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from trainmaster.core.errors import Path, quoted
+from trainmaster.core.errors import quoted
+from trainmaster.core.field_paths import Path
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
 from trainmaster.core.request.options import (
     ALTERNATIVES,

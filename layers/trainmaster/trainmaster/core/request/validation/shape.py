@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 
-from trainmaster.core.errors import Path
+from trainmaster.core.field_paths import Path
 from trainmaster.core.request.request_shapes import ROOT, SHAPES, Shape
 from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
 
