@@ -78,8 +78,9 @@ class Histogram:
 
     def _below(self, length: timedelta) -> float:
         position = BUCKETS_PER_DOUBLING * math.log2(max(length.total_seconds(), 1))
+        buckets, sums = self._cumulated()
         whole = 0.0
-        for number, up_to in zip(*self._cumulated(), strict=True):
+        for number, up_to in zip(buckets, sums, strict=True):
             if number + 1 > position:
                 return whole + (up_to - whole) * max(position - number, 0)
             whole = up_to
