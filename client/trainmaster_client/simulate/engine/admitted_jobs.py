@@ -50,6 +50,8 @@ class Admission:
     """The policy with only the rules that can be judged; None if there are none."""
     violations: dict[_Asked, str | None] = field(default_factory=dict)
     """Verdicts by what a job asks for: a history has few kinds of requests."""
+    most: dict[str, Mapping[Capacity, int]] = field(default_factory=dict)
+    """All that each pool ever has, by its name: every job is held against it."""
 
     @classmethod
     def of(cls, policy: Policy) -> "Admission":
@@ -73,12 +75,25 @@ class Admission:
         if pool is None:
             return Refused(reason=_no_pool(job, policy))
         vector = _vector(job)
-        refusal = _too_many(job, _least(job, vector), pool) or self._violation(job)
+        refusal = self._too_many(job, _least(job, vector), pool) or self._violation(job)
         if refusal is not None:
             return Refused(reason=refusal)
         team = policy.team(job.team)
         priority = job.priority if team is None else min(job.priority, team.max_priority)
         return Admitted(pool=pool, shape=_shape(job, vector), priority=priority)
+
+    def _too_many(self, job: PastJob, vector: Mapping[Capacity, int], pool: PoolPolicy) -> str | None:
+        if _fits_a_plan(job, pool):
+            return None
+        if pool.name not in self.most:
+            self.most[pool.name] = pool_vector(replace(pool, capacity=pool.most_capacity))
+        there = self.most[pool.name]
+        for capacity, count in sorted(vector.items()):
+            most = there.get(capacity, 0)
+            if count > most:
+                has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
+                return f"asks for {count}, but pool {pool.name} has {has} in all"
+        return None
 
     def _violation(self, job: PastJob) -> str | None:
         if self.judged is None:
@@ -166,18 +181,6 @@ def shapes_of(job: PastJob, admitted: Admitted) -> tuple[Shape, ...]:
         return (admitted.shape,)
     (capacity,) = admitted.shape.vector
     return tuple(Shape(vector={capacity: count}) for count in reversed(job.elastic.widths.counts))
-
-
-def _too_many(job: PastJob, vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
-    if _fits_a_plan(job, pool):
-        return None
-    there = pool_vector(replace(pool, capacity=pool.most_capacity))
-    for capacity, count in sorted(vector.items()):
-        most = there.get(capacity, 0)
-        if count > most:
-            has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
-            return f"asks for {count}, but pool {pool.name} has {has} in all"
-    return None
 
 
 def _fits_a_plan(job: PastJob, pool: PoolPolicy) -> bool:

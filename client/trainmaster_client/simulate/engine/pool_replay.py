@@ -257,10 +257,12 @@ class PoolReplay:
 
     def _seen_checkpoints(self) -> dict[str, datetime]:
         """Return the checkpoints that are news, by job."""
-        now, max_age = self.sagemaker.now, self.setting.policy.governing.checkpoints.max_age
-        others_wait, written = len(self.state.lanes) > 0, dict[str, datetime]()
-        second = self.setting.event_queue.now
-        for name in self.turns.of(now):
+        now, written = self.sagemaker.now, dict[str, datetime]()
+        if not (names := self.turns.of(now)):
+            return written  # most minutes of a replay
+        max_age = self.setting.policy.governing.checkpoints.max_age
+        others_wait, second = len(self.state.lanes) > 0, self.setting.event_queue.now
+        for name in names:
             entry, run = self.state.running[name], self.sagemaker.runs[name]
             if run.stopped_s is not None or self.turns.finds_nothing(name, run, entry, second=second):
                 continue

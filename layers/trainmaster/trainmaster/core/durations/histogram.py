@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from itertools import accumulate
 
 BUCKETS_PER_DOUBLING = 2
@@ -12,6 +13,7 @@ _HARDLY_ANY = 1e-6
 """Share of the jobs below which a tail tells nothing: so few outlast a length that the rest is unknown."""
 
 
+@lru_cache(maxsize=4096)  # each submission asks for those of the last runs of its kinds again
 def bucket(length: timedelta) -> int:
     """Return the logarithmic bucket of a length: bucket b holds 2**(b/2) up to 2**((b+1)/2) seconds."""
     return int(BUCKETS_PER_DOUBLING * math.log2(max(length.total_seconds(), 1)))
@@ -22,18 +24,24 @@ class Histogram:
     """Weights of lengths by ``bucket``; within a bucket the logarithm of the length is spread evenly."""
 
     weights: Mapping[int, float]
-    _buckets: tuple[int, ...] = field(init=False, compare=False)
-    _sums: tuple[float, ...] = field(init=False, compare=False)
-    """Cumulated weight of each bucket and all shorter ones."""
-
-    def __post_init__(self) -> None:
-        buckets = tuple(sorted(number for number, weight in self.weights.items() if weight > 0))
-        object.__setattr__(self, "_buckets", buckets)
-        object.__setattr__(self, "_sums", tuple(accumulate(self.weights[number] for number in buckets)))
+    _known: tuple[tuple[int, ...], tuple[float, ...]] | None = field(
+        init=False, compare=False, repr=False, default=None
+    )
+    """Answer of ``_cumulated``; None until it is asked for, which not every histogram is."""
 
     @property
     def total(self) -> float:
-        return self._sums[-1] if self._sums else 0.0
+        _, sums = self._cumulated()
+        return sums[-1] if sums else 0.0
+
+    def _cumulated(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Return the buckets in their order, and the weight of each with all shorter ones."""
+        if self._known is None:
+            buckets = tuple(sorted(number for number, weight in self.weights.items() if weight > 0))
+            sums = tuple(accumulate(self.weights[number] for number in buckets))
+            object.__setattr__(self, "_known", (buckets, sums))
+            return buckets, sums
+        return self._known
 
     def ended_by(self, length: timedelta) -> float:
         """Return the share of the jobs that train no longer than this."""
@@ -60,28 +68,31 @@ class Histogram:
 
     def with_prior(self, prior: "Histogram", *, jobs: float) -> "Histogram":
         """Return this histogram filled up with ``prior``, which counts as ``jobs`` jobs in all."""
-        if not prior.total:
+        total = prior.total
+        if not total:
             return self
         weights = dict(self.weights)
         for number, weight in prior.weights.items():
-            weights[number] = weights.get(number, 0.0) + jobs * weight / prior.total
+            weights[number] = weights.get(number, 0.0) + jobs * weight / total
         return Histogram(weights)
 
     def _below(self, length: timedelta) -> float:
         position = BUCKETS_PER_DOUBLING * math.log2(max(length.total_seconds(), 1))
+        buckets, sums = self._cumulated()
         whole = 0.0
-        for number, up_to in zip(self._buckets, self._sums, strict=True):
+        for number, up_to in zip(buckets, sums, strict=True):
             if number + 1 > position:
                 return whole + (up_to - whole) * max(position - number, 0)
             whole = up_to
         return whole
 
     def _length_at(self, weight: float) -> timedelta:
-        place = bisect_right(self._sums, weight)
-        if place == len(self._sums):
-            return _seconds(self._buckets[-1] + 1)
-        whole = self._sums[place - 1] if place else 0.0
-        return _seconds(self._buckets[place] + (weight - whole) / (self._sums[place] - whole))
+        buckets, sums = self._cumulated()
+        place = bisect_right(sums, weight)
+        if place == len(sums):
+            return _seconds(buckets[-1] + 1)
+        whole = sums[place - 1] if place else 0.0
+        return _seconds(buckets[place] + (weight - whole) / (sums[place] - whole))
 
 
 def _seconds(position: float) -> timedelta:
