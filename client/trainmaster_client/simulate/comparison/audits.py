@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome, seconds
+from trainmaster_client.simulate.engine.past_jobs import PastWidths
 from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
 
 MOST_NAMED = 20
@@ -103,11 +104,13 @@ def _wrong(outcomes: Mapping[str, JobOutcome]) -> Iterator[str]:
     for name, outcome in outcomes.items():
         if outcome.fate is not Fate.COMPLETED or outcome.job.breaks:
             continue
-        lasting = sum(_lasting_s(attempt) for attempt in outcome.attempts)
+        lasting = sum(_lasting_s(attempt, outcome.job.elastic) for attempt in outcome.attempts)
         wanted = seconds(outcome.job.trains_for)
         if abs(lasting - wanted) > ROUNDING_S * len(outcome.attempts):
             yield f"{name}: trained {lasting} s that lasted, has to train {wanted} s"
 
 
-def _lasting_s(attempt: ReplayedAttempt) -> int:
-    return attempt.end_s - attempt.stopping_s - attempt.train_s - attempt.lost_s
+def _lasting_s(attempt: ReplayedAttempt, elastic: PastWidths | None) -> int:
+    """Return the training that lasted, of an elastic job as if at its largest width."""
+    lasted = attempt.end_s - attempt.stopping_s - attempt.train_s - attempt.lost_s
+    return lasted if elastic is None else round(lasted * elastic.speeds[attempt.instances])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from trainmaster_client.simulate.comparison.devices import Devices
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome
 from trainmaster_client.simulate.comparison.priority_classes import PriorityClass, class_of
-from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt, WarmInterval
+from trainmaster_client.simulate.engine.replays import RESIZED, Replay, ReplayedAttempt, WarmInterval
 
 HOUR_S = 3600
 MEDIAN, HIGH, HIGHEST = 0.5, 0.9, 0.99
@@ -93,7 +93,7 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
     attempts, devices = replay.attempts, basis.devices
     horizon_s = basis.horizon_s
     there = capacity_device_s(replay, devices, horizon_s=horizon_s)
-    stopped = [attempt for attempt in attempts if attempt.end == "preempted"]
+    stopped = [attempt for attempt in attempts if attempt.end in {"preempted", RESIZED}]
     delays = [
         (basis.weight(outcome), s) for outcome in outcomes.values() if (s := outcome.delay_s) is not None
     ]
@@ -112,7 +112,7 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
         startup_h=sum((attempt.train_s - attempt.start_s) * devices.of(attempt) for attempt in attempts)
         / HOUR_S,
         idle_warm_h=sum(idle_s(interval) * devices.of(interval) for interval in replay.warm) / HOUR_S,
-        preemptions=len(stopped),
+        preemptions=sum(attempt.end == "preempted" for attempt in attempts),
         interruptions=sum(attempt.end == "interrupted" for attempt in attempts),
         starts=len(attempts),
         warm_starts=sum(attempt.warm for attempt in attempts),

@@ -41,6 +41,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         or bool(snapshot.role_starts and snapshot.holds)  # some may be given up
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
+        or _one_may_grow(snapshot, pool)
         or _one_may_preempt(snapshot, pool, now=now)
     )
 
@@ -94,6 +95,22 @@ def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
         _fits(job.shapes, free, held.get(job.name, {}))
         for job in snapshot.waiting
         if len(job.shapes) > 1 or job.name in held
+    )
+
+
+def _one_may_grow(snapshot: Snapshot, pool: PoolPolicy) -> bool:
+    """Tell whether there is room for a wider width of an elastic job, worth its restart or not."""
+    narrow = [
+        (job, job.widths)
+        for job in snapshot.running
+        if job.widths is not None and sum(job.vector.values()) < job.widths.largest
+    ]
+    free = free_now(snapshot, pool_vector(pool), snapshot.holds) if narrow else {}
+    return any(
+        width < count <= width + free.get(capacity, 0)
+        for job, widths in narrow
+        for capacity, width in job.vector.items()
+        for count in widths.counts
     )
 
 

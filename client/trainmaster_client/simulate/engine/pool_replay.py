@@ -27,6 +27,7 @@ from trainmaster_client.simulate.engine.event_queue import LONGEST_WAIT_S, MINUT
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, PastJob
 from trainmaster_client.simulate.engine.pool_passes import PoolPasses
 from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.engine.progress_looks import read_progress
 from trainmaster_client.simulate.engine.replay_setting import Setting
 from trainmaster_client.simulate.engine.replays import end_text
 from trainmaster_client.simulate.engine.runs import Finish, Run
@@ -237,6 +238,7 @@ class PoolReplay:
 
     def _reconcile(self) -> None:
         self.minute_put = False
+        read_progress(self.turns.of(self.sagemaker.now), self.state, self.sagemaker)
         self._look_for_checkpoints()
         if not self.state.rules.spot_capacity:
             return
@@ -267,7 +269,7 @@ class PoolReplay:
                 if written_at is not None and written_at != entry.checkpoint.last:
                     written[name] = written_at
                 else:
-                    next_s = self.sagemaker.courses[name].saves_next_after(run.trained_s(second))
+                    next_s = self.sagemaker.courses[name].saves_next_after(run.trained_s(second), run.vector)
                     self.turns.found_nothing(name, run, entry, until=run.since_s + next_s)
         return written
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, History, PastAttempt, PastJob
-from trainmaster_client.simulate.engine.replays import ON_PLAN, Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import ON_PLAN, RESIZED, Replay, ReplayedAttempt
 from trainmaster_client.simulate.engine.runs import SECOND
 
 RECORDED = "recorded"
@@ -25,9 +25,9 @@ _ENDS = {
     "loss-not-finite": "stopped",
     "loss-diverged": "stopped",
     "loss-plateau": "stopped",
-    "shrink": "stopped",
-    "grow": "stopped",
-    "max-runtime-at-width": "stopped",
+    "shrink": RESIZED,
+    "grow": RESIZED,
+    "max-runtime-at-width": RESIZED,
 }
 """Name of an attempt's end by its code; every other code is of a failure."""
 

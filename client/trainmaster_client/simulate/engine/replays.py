@@ -7,8 +7,10 @@ from typing import NamedTuple
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle.change import Change
 
-from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPED_FOR_OTHERS
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, RESIZES, STOPPED_FOR_OTHERS
 
+RESIZED = "resized"
+"""End of an attempt of an elastic job that continues at another width."""
 ON_PLAN = "plan/"
 """Beginning of the capacity type of attempts on training plans; the plan's name follows."""
 PLAIN_QUEUE = "plain queue"
@@ -33,7 +35,8 @@ class ReplayedAttempt(NamedTuple):
     """Second from which its instances are free."""
     end: str
     """``completed``; ``failed``, also where the job is tried again; ``stopped`` by a user or at its run time;
-    ``preempted``; ``interrupted``: it left spot; ``live`` at the instant up to which was replayed."""
+    ``preempted``; ``interrupted``: it left spot; ``resized``: it continues at another width; ``live`` at the
+    instant up to which was replayed."""
     lost_s: int
     """Training that has to be done again."""
     warm: bool
@@ -136,6 +139,8 @@ def end_text(change: Change) -> str:
         return INTERRUPTED
     if reason is not None and reason.code in STOPPED_FOR_OTHERS:
         return "preempted"
+    if reason is not None and reason.code in RESIZES:
+        return RESIZED
     if change.after.state is JobState.COMPLETED:
         return "completed"
     return "stopped" if change.after.state is JobState.STOPPED else "failed"

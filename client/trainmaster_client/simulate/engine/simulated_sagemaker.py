@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
 from trainmaster_client.simulate.engine.event_queue import EventQueue, What
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPING, AccountBounds, Pace, PastJob
-from trainmaster_client.simulate.engine.replays import ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import RESIZED, ReplayedAttempt
 from trainmaster_client.simulate.engine.runs import (
     SECOND,
     Course,
@@ -22,8 +22,8 @@ from trainmaster_client.simulate.engine.runs import (
     exact_s,
     finish_of,
     in_s,
-    lost_then_s,
     replaced_s,
+    settled,
     startup_s,
     stop_s,
 )
@@ -35,7 +35,7 @@ from trainmaster_client.simulate.engine.status_news import (
     upload_s,
 )
 
-ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
+ENDS_WITH_LOSS = frozenset({"failed", "preempted", RESIZED, INTERRUPTED})
 """Ends with which training that no checkpoint has is lost; with others the job had come to its end."""
 AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 """The only news of an attempt that is being stopped."""
@@ -197,7 +197,7 @@ class SimulatedSageMaker:
     def _train(self, name: str, run: Run, *, since_s: float, news: Sequence[float]) -> None:
         """Plan the training from ``since_s`` on, and the event that ends it."""
         left_s = max(run.max_runtime_s - run.trained_before_s, 0)
-        finish, length = finish_of(self.courses[name], number=run.number, left_s=left_s)
+        finish, length = finish_of(self.courses[name], run, left_s=left_s)
         self.serial += 1
         over_s, upload_since_s = exact_s(since_s + length), None
         self._put(since_s, What.TRAINS, name)
@@ -220,15 +220,13 @@ class SimulatedSageMaker:
         """End an attempt: its instances are free."""
         run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.event_queue.now
-        trained = run.trained_s(run.last_s(self.event_queue.now))
-        lost_s = lost_then_s(course, run.number, trained) if broke or run.stopped_s is not None else None
-        after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
-        return Ended(run=run, lost_s=exact_s(run.lost_s + course.done_s + trained - after.done_s))
+        self.courses[name], lost_s = settled(course, run, now=self.event_queue.now, broke=broke)
+        return Ended(run=run, lost_s=lost_s)
 
     def saved_at(self, name: str) -> datetime | None:
         """Return when the newest checkpoint of this attempt was written; S3 has whole seconds."""
         run, course = self.runs[name], self.courses[name]
-        saved = course.saved_after(run.trained_s(self.event_queue.now)) - course.done_s
+        saved = course.saved_within(run.trained_s(self.event_queue.now), run.vector)
         return self.instant(int(run.since_s + saved)) if saved > 0 else None
 
     def progress(self, job: Job) -> Observation:
