@@ -70,7 +70,7 @@ def _silence(plan: Mapping[str, Any], pool: str) -> str:
 
 
 def _end(plan: Mapping[str, Any], pool: str) -> str:
-    if plan.get("window") or plan.get("next"):
+    if plan.get("window") or plan.get("next") or plan.get("status") == "Pending":  # not paid yet
         return ""
     return f"{_name(plan)} of pool {pool}: {str(plan.get('status')).lower()}, no window to come"
 

@@ -82,9 +82,15 @@ def observation_of(answer: Mapping[str, Any]) -> Observation:
     )
 
 
+_FOR_JOBS = "training-job"
+"""Target of plans that training jobs can use. Source: SageMaker API reference, TargetResources."""
+
+
 def plan_of(answer: Mapping[str, Any]) -> PlanSeen:
     """Translate DescribeTrainingPlan. Source: SageMaker API reference, DescribeTrainingPlan."""
     parts = answer.get("ReservedCapacitySummaries", [])
+    targets = answer.get("TargetResources") or [_FOR_JOBS]
+    is_for_jobs = _FOR_JOBS in targets
     fee = answer.get("UpfrontFee") if answer.get("CurrencyCode", "USD") == "USD" else None
     return PlanSeen(
         arn=answer["TrainingPlanArn"],
@@ -94,14 +100,15 @@ def plan_of(answer: Mapping[str, Any]) -> PlanSeen:
         unhealthy=answer.get("UnhealthyInstanceCount", 0),
         available=answer.get("AvailableInstanceCount"),
         fee_usd=_amount(fee),
-        windows=tuple(_windows(parts)),
+        windows=tuple(_windows(parts)) if is_for_jobs else (),
+        trouble=None if is_for_jobs else f"it is for {', '.join(targets)}, not for training jobs",
     )
 
 
 def _amount(text: str | None) -> Decimal | None:
     """Read an amount of money; None if there is none, or it is no amount above zero."""
     try:
-        amount = None if text is None else Decimal(text)
+        amount = None if text is None else Decimal(text.replace(",", ""))
     except InvalidOperation:
         return None
     return amount if amount is not None and amount.is_finite() and amount > 0 else None

@@ -11,7 +11,7 @@ from trainmaster.core.history.past_records import Position
 from trainmaster.core.history.past_records import Window as Period
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.policy import PoolPolicy
-from trainmaster.core.policy.plan_windows import PlanSeen, Window, next_window, paid_time, window_at
+from trainmaster.core.policy.plan_windows import USABLE, PlanSeen, Window, next_window, paid_time, window_at
 from trainmaster.core.policy.training_plans import PlanEntry
 
 BATCH = 1000
@@ -62,8 +62,8 @@ def _view(entry: PlanEntry, seen: PlanSeen | None, used: Vector, *, now: datetim
         "instances": max(seen.total - seen.unhealthy - seen.unseen, 0),
         "available": seen.available,
         "used": used.get(seen.capacity_key, 0),
-        "window": _window(window_at(seen, now), entry.drain),
-        "next": _window(next_window(seen, now), entry.drain),
+        "window": _window(window_at(seen, now), entry.drain) if seen.status in USABLE else None,
+        "next": _window(next_window(seen, now), entry.drain) if seen.status in USABLE else None,
         "windows": [
             {
                 "from": instant_text(window.begin),

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.history.past_records import CapacityChange
-from trainmaster.core.outbox import plan_unreadable_notice, to_tell
+from trainmaster.core.outbox import plan_unreadable_notice, plan_unusable_notice, to_tell
+from trainmaster.core.outbox.messages import Notice
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -101,6 +102,8 @@ class PlanLooks:
         if seen != known:
             self.policies.note_plan(seen)
             self._note_count(pool, seen)
+            if seen.trouble is not None:
+                self._tell(entry, pool, plan_unusable_notice(entry.arn, pool.name, seen.trouble))
         return seen != known
 
     def _note_count(self, pool: PoolPolicy, seen: PlanSeen) -> None:
@@ -117,6 +120,10 @@ class PlanLooks:
             return
         at = self.clock()
         self.policies.note_plan(unread(entry.arn, known, why=why, at=at))
-        subject = f"{PlatformSubject.PLAN_UNREADABLE}:{entry.name}"
-        message = to_tell(plan_unreadable_notice(entry.arn, pool.name, why), cause=f"{subject}#{at}", at=at)
+        self._tell(entry, pool, plan_unreadable_notice(entry.arn, pool.name, why))
+
+    def _tell(self, entry: PlanEntry, pool: PoolPolicy, notice: Notice) -> None:
+        """Send operators a notice about a plan, unless they have it already."""
+        at, subject = self.clock(), f"{PlatformSubject.PLAN_UNREADABLE}:{entry.name}"
+        message = to_tell(notice, cause=f"{subject}#{at}", at=at)
         self.store.leave_once(pool.name, message, subject=subject)

@@ -10,6 +10,7 @@ from trainmaster.core.outbox.texts.arrays_and_dependents import (
 from trainmaster.core.outbox.texts.platform import (
     checkpoints_unreadable_notice,
     plan_unreadable_notice,
+    plan_unusable_notice,
     warm_pool_not_kept_notice,
 )
 from trainmaster.core.outbox.texts.refusals import (
@@ -36,6 +37,7 @@ __all__ = [
     "messages_of",
     "not_stopped_notice",
     "plan_unreadable_notice",
+    "plan_unusable_notice",
     "platform_notice",
     "rule_violated_notice",
     "to_tell",

@@ -20,6 +20,7 @@ PLANS_AHEAD = timedelta(days=182)
 """Time ahead in which windows are known: the longest plan. Source: SageMaker developer guide."""
 USABLE = frozenset({"Scheduled", "Active"})
 """Statuses of plans, and of their parts, whose windows count. Source: API reference, TrainingPlanSummary."""
+_OVER = frozenset({"Expired", "Failed"})
 EVERY = timedelta(minutes=5)
 """Time between two looks at a plan."""
 NEAR = timedelta(minutes=10)
@@ -68,7 +69,7 @@ class PlanSeen:
     lower: tuple[int, int] = (0, 0)
     """Looks in a row that found fewer available than the queue leaves, and by how many at least."""
     trouble: str | None = None
-    """Why it could not be described since; None: the last look succeeded."""
+    """Why it could not be described since, or why no job can use it; None: neither."""
     trouble_since: datetime | None = None
 
     @property
@@ -162,6 +163,13 @@ def paid_time(plan: PlanSeen, *, since: datetime, until: datetime, instances: in
         covered = max(min(window.end, until) - max(window.begin, since), timedelta())
         inside += covered * (window.instances if instances is None else instances)
     return inside
+
+
+def why_never_opens(plan: PlanSeen) -> str | None:
+    """Say why no window of a plan will open, whatever the clock; None if one may."""
+    if plan.status in _OVER:
+        return f"it has the status {plan.status}"
+    return plan.trouble if plan.instance_type and not plan.windows else None
 
 
 def next_window(plan: PlanSeen, now: datetime) -> Window | None:

@@ -16,6 +16,7 @@ from trainmaster.core.planning.budgets import as_spot
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.loans import beyond_quota, on_demand_part, why_fixed
 from trainmaster.core.policy import AtLimit, Budget, Policy, PoolPolicy, Quota
+from trainmaster.core.policy.plan_windows import why_never_opens
 from trainmaster.core.request.request import Ask
 from trainmaster.core.submission.request_places import Places
 
@@ -76,16 +77,29 @@ class Bounds:
             return False
         ((capacity, count),) = shape.vector.items()
         return any(
-            plan.arn not in seen
-            or (seen[plan.arn].instance_type == capacity.instance_type and count <= seen[plan.arn].total)
-            for plan in self.pool.plans
-            if plan.is_open_to(self.team)
+            plan.arn not in seen for plan in self.pool.plans if plan.is_open_to(self.team)
+        ) or count <= self._most_on_a_plan(capacity)
+
+    def _most_on_a_plan(self, capacity: Capacity) -> int:
+        """Return how many instances of the type one plan has that may still open a window for the team."""
+        return max(
+            (
+                plan.total
+                for entry, plan in self.pool.known_plans
+                if plan.instance_type == capacity.instance_type
+                and entry.is_open_to(self.team)
+                and why_never_opens(plan) is None
+            ),
+            default=0,
         )
 
     def _too_many(self, number: int, capacity: Capacity, count: int) -> FieldError:
-        most, kind = self._capacity.get(capacity, 0), capacity.capacity_type.value
+        there, kind = self._capacity.get(capacity, 0), capacity.capacity_type.value
+        on_a_plan = 0 if self.ask.shapes[number].avoids_plans else self._most_on_a_plan(capacity)
+        most = max(there, on_a_plan)
         fewer = f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type"
-        has = f"{most} {kind} {capacity.instance_type}"
+        has = f"{there} {kind} {capacity.instance_type}"
+        has += f", and {on_a_plan} on a training plan," if on_a_plan else ""
         subject = self._subject(number)
         return self._error(
             self.places.count_of(number, capacity.instance_type),

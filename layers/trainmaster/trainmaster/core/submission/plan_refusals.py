@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.policy import PoolPolicy
-from trainmaster.core.policy.plan_windows import PlanSeen
+from trainmaster.core.policy.plan_windows import PlanSeen, why_never_opens
 from trainmaster.core.policy.training_plans import PlanEntry
 from trainmaster.core.request.options import PLAN, PlanUse
 from trainmaster.core.request.request import Ask
@@ -42,7 +42,7 @@ class PlanRefusals:
         elif not entry.is_open_to(self.team):
             yield self._error(ARN_FIELD, self._closed([entry]), self._open_hint())
         elif (seen := self.pool.seen_plans.get(arn)) is not None and seen.instance_type:
-            yield from self._unlike(ARN_FIELD, [seen])
+            yield from self._over(ARN_FIELD, [seen]) or self._unlike(ARN_FIELD, [seen])
 
     def _of_tag(self, use: PlanUse) -> Iterator[FieldError]:
         field = self.places.tag(PLAN)
@@ -55,7 +55,15 @@ class PlanRefusals:
             if not usable:
                 yield self._error(field, self._closed(self.pool.plans), self._open_hint())
             elif len(seen) == len(usable):  # else one that is not described yet may be of the type
-                yield from self._unlike(field, seen)
+                yield from self._over(field, seen) or self._unlike(field, seen)
+
+    def _over(self, field: str, plans: list[PlanSeen]) -> list[FieldError]:
+        """Return that no window of any of the plans will open; nothing if one may."""
+        reasons = [(plan, why_never_opens(plan)) for plan in plans]
+        if any(why is None for _, why in reasons):
+            return []
+        text = "; ".join(f"no window of plan {plan.name} will open: {why}" for plan, why in reasons)
+        return [self._error(field, text, "name another plan, or leave it out")]
 
     def _unlike(self, field: str, plans: list[PlanSeen]) -> Iterator[FieldError]:
         """Yield that none of the plans has the type, or so many instances; nothing if one will do."""
@@ -78,7 +86,7 @@ class PlanRefusals:
                 field,
                 f"the job asks for {min(count for _, count in wanted)}, but plan {most.name} has"
                 f" {most.total} {most.instance_type} in all",
-                f"ask for at most {most.total}",
+                f"ask for at most {most.total}" if most.total else "leave the plan out",
             )
 
     def _closed(self, plans: Sequence[PlanEntry]) -> str:

@@ -42,6 +42,18 @@ def plan_unreadable_notice(arn: str, pool: str, why: str) -> Notice:
     )
 
 
+def plan_unusable_notice(arn: str, pool: str, why: str) -> Notice:
+    """Return the notice that SageMaker describes a training plan on which no training job can run."""
+    return platform_notice(
+        PlatformSubject.PLAN_UNREADABLE,
+        Words(
+            what=f"No job can run on training plan {quoted(arn)} of pool {pool}: {quoted(why)}.",
+            why="A plan is bought for one kind of target, which cannot be changed. Nothing starts on it.",
+            todo="Remove it from `plans` in the policy, or write the plan that was bought for training jobs.",
+        ),
+    )
+
+
 def job_fault_notice(change: Change) -> Notice | None:
     """Return a notice, once, when a job has made its passes fail a few times in a row."""
     before, job = change.before.starts.faults or 0, change.after
