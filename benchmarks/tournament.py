@@ -5,8 +5,7 @@ What is compared, and on which model, is written in docs/benchmarks.md.
 
 import argparse
 import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -20,13 +19,14 @@ from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientErr
 from trainmaster_client.report import Report
 from trainmaster_client.simulate.engine.replay_progress import Progress
 
-from benchmarks.replay import jobs, made_up_account, standings_tables
+from benchmarks.replay import elastic_standings, jobs, made_up_account, standings_tables
 from benchmarks.replay.cells import model
-from benchmarks.replay.deciders import BASES, DECIDERS, Decider, with_policy
+from benchmarks.replay.deciders import BASES, DECIDERS, ELASTIC_DECIDERS, Decider, with_policy
 from benchmarks.replay.heats import Draw, Field, Outcome, play
 from benchmarks.replay.requested_times import Requests, requests_of
 from benchmarks.replay.standings import Heat, drawn_heats, heat_figures, standings
 from benchmarks.replay.start_estimates import Asked, ask_all, check_all
+from benchmarks.replay.tournament_facts import cells, write_events
 from benchmarks.replay.tournament_targets import TARGET_LOAD, Kind, check, check_targets
 from benchmarks.replay.windows import TraceLine, Window, parts
 
@@ -54,16 +54,21 @@ def main(argv: list[str] | None = None) -> int:
         raise SystemExit(str(error)) from error
     report = Report("tournament")
     outcomes = _played(field)
-    heats = [_heat(field, outcome) for outcome in outcomes]
     report.facts |= _facts(arguments, trace, kind, field)
-    report.facts["cells"] = [cell for outcome in outcomes for cell in _cells(field, outcome)]
+    report.facts["cells"] = [cell for outcome in outcomes for cell in cells(field, outcome)]
+    if arguments.events:
+        write_events(arguments.events, field, outcomes)
+    if field.elastic:
+        elastic_heats = elastic_standings.tell(report, field, outcomes, arguments.markdown)
+        check(report, outcomes)
+        elastic_standings.check(report, elastic_heats)
+        return report.finish(arguments.json)
+    heats = [_heat(field, outcome) for outcome in outcomes]
     _tell(report, heats, arguments.markdown)
     check(report, outcomes)
     check_targets(report, drawn_heats(heats), kind, days=min(window.days for window in field.windows))
     if arguments.estimates:
         check_all(report, _asked(field, outcomes, arguments.estimates))
-    if arguments.events:
-        _write_events(arguments.events, field, outcomes)
     return report.finish(arguments.json)
 
 
@@ -89,6 +94,13 @@ def parser() -> argparse.ArgumentParser:
         help="one more decider: its first pool",
     )
     _add_draws(flags)
+    flags.add_argument(
+        "--elastic",
+        type=_share,
+        default=0.0,
+        metavar="SHARE",
+        help="make this share of the jobs elastic: only deciders of elastic jobs, and drawn requests",
+    )
     flags.add_argument(
         "--estimates",
         type=_at_least_one,
@@ -124,6 +136,12 @@ def _at_least_one(text: str) -> int:
     if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a valid number; write 1 or more, e.g. 4")
     return number
+
+
+def _share(text: str) -> float:
+    if not 0 < (share := float(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a valid share; write more than 0 up to 1, e.g. 0.3")
+    return share
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -167,11 +185,13 @@ def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field
         windows = _chosen(windows, arguments.only)
     loads = arguments.loads or (LOADS if arguments.full else (TARGET_LOAD,))
     seeds = arguments.seeds or (SEEDS[:1] if arguments.quick else SEEDS)
+    requested = (Requests.DRAWN,) if arguments.elastic else arguments.requests
     draws = [
         Draw(window=place, load=load, seed=seed, requests=requests)
-        for load, place, seed, requests in product(loads, range(len(windows)), seeds, arguments.requests)
+        for load, place, seed, requests in product(loads, range(len(windows)), seeds, requested)
     ]
-    return Field(windows=windows, draws=draws, deciders=_deciders(arguments))
+    deciders = ELASTIC_DECIDERS if arguments.elastic else _deciders(arguments)
+    return Field(windows=windows, draws=draws, deciders=deciders, elastic=arguments.elastic)
 
 
 def _chosen(windows: Sequence[Window], numbers: Sequence[int]) -> list[Window]:
@@ -190,8 +210,8 @@ def _deciders(arguments: argparse.Namespace) -> list[Decider]:
 
 
 def _played(field: Field) -> list[Outcome]:
-    cells = sum(len(field.deciders_of(draw)) for draw in field.draws)
-    with _bar(f"Replaying {cells} cells") as progress:
+    count = sum(len(field.deciders_of(draw)) for draw in field.draws)
+    with _bar(f"Replaying {count} cells") as progress:
         return play(field, progress=progress)
 
 
@@ -252,14 +272,6 @@ def _facts(arguments: argparse.Namespace, trace: jobs.TraceFile, kind: Kind, fie
     }
 
 
-def _cells(field: Field, outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the cells by decider, with the bound of them all."""
-    draw = outcome.draw
-    where = {"window": field.windows[draw.window].number, "load": draw.load, "requests": draw.requests.value}
-    cells = [where | run.as_json() for run in outcome.runs]
-    return [*cells, where | {"seed": draw.seed, "algorithm": "bound"} | outcome.bound.as_json()]
-
-
 def _tell(report: Report, heats: Sequence[Heat], markdown: Path | None) -> None:
     """Print the tables of each load, and write them as Markdown if a file is named."""
     pages: list[str] = []
@@ -278,22 +290,6 @@ def _tell(report: Report, heats: Sequence[Heat], markdown: Path | None) -> None:
     if markdown is not None:
         markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write_text("\n\n".join(pages) + "\n", encoding="utf-8")
-
-
-def _write_events(path: Path, field: Field, outcomes: Iterable[Outcome]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as lines:
-        for outcome in outcomes:
-            draw = outcome.draw
-            where = {
-                "window": field.windows[draw.window].number,
-                "load": draw.load,
-                "seed": draw.seed,
-                "requests": draw.requests.value,
-            }
-            for run in outcome.runs:
-                for row in run.rows:
-                    lines.write(json.dumps(where | {"algorithm": run.algorithm} | row._asdict()) + "\n")
 
 
 if __name__ == "__main__":

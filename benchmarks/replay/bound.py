@@ -69,14 +69,21 @@ def bound_of(jobs: Sequence[TraceJob], capacity: Mapping[str, int]) -> Bound:
 
 def _least_delays(jobs: Iterable[TraceJob], pool: str, count: int) -> tuple[float, float]:
     """Return weighted seconds in one pool: the bound's, and the oracle's."""
-    mine = [
-        Demand(WEIGHTS[job.klass], job.submit_s, job.duration_s + START_S, job.instances)
-        for job in jobs
-        if job.pool == pool
-    ]
-    starts = sum(job.weight for job in mine) * START_S
+    mine = [_demand(job) for job in jobs if job.pool == pool]
+    starts = sum(WEIGHTS[job.klass] * (_demand(job).holds_s - job.best_s) for job in jobs if job.pool == pool)
     least, oracle_s = least_delay_s(mine, count)
     return least + starts, oracle_s + starts
+
+
+def _demand(job: TraceJob) -> Demand:
+    """Return what the job needs at least: an elastic one no more instances than it makes use of.
+
+    Each of its speeds counts as so many instances of the least width, at no more than it has, so that it may
+    change its width at any second for nothing. Its start holds the least width.
+    """
+    rate = job.instances if job.elastic is None else job.instances * job.elastic.most_speed
+    start_s = START_S if job.elastic is None else int(START_S * job.instances / rate)
+    return Demand(WEIGHTS[job.klass], job.submit_s, job.best_s + start_s, rate)
 
 
 def least_delay_s(jobs: Sequence[Demand], count: int) -> tuple[float, float]:
@@ -127,13 +134,13 @@ def _most_trained_s(jobs: Sequence[TraceJob], count: int, horizon: int) -> float
     return least
 
 
-def _changes(jobs: Iterable[TraceJob], horizon: int) -> list[tuple[int, int]]:
+def _changes(jobs: Iterable[TraceJob], horizon: int) -> list[tuple[int, float]]:
     """Return when instances begin and stop to be used if each job trains at once, as (second, change)."""
-    steps: list[tuple[int, int]] = []
+    steps: list[tuple[int, float]] = []
     for job in jobs:
-        since = job.submit_s + START_S
+        since, rate = job.submit_s + START_S, _demand(job).instances
         if since < horizon:
-            steps += [(since, job.instances), (min(since + job.duration_s, horizon), -job.instances)]
+            steps += [(since, rate), (min(since + job.best_s, horizon), -rate)]
     return sorted(steps)
 
 

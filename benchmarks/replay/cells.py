@@ -60,7 +60,8 @@ class World:
 
 def run_of(decider: Decider, world: World, *, seed: int, progress: Progress | None = None) -> Run:
     jobs, capacity = world.jobs, world.capacity
-    tallies = replayed(decider, history_of(jobs, world.account), capacity, progress=progress)
+    history = history_of(jobs, world.account, asks=decider.asks)
+    tallies = replayed(decider, history, capacity, progress=progress)
     rows = rows_of(attempt for tally in tallies for attempt in tally.attempts)
     held = {pool: sum(tally.most_held.values()) for pool, tally in zip(capacity, tallies, strict=True)}
     return Run(

@@ -18,6 +18,7 @@ from trainmaster_client.simulate.engine.replay_progress import Progress
 from trainmaster_client.simulate.engine.tally import Tally
 from trainmaster_client.simulate.io.policy_replay import policy_of
 
+from benchmarks.replay.elasticity import Asks
 from benchmarks.replay.jobs import POOLS
 from benchmarks.replay.plain_queues import (
     FirstComeFirstServed,
@@ -46,6 +47,8 @@ class Decider:
     """Makes the rules that the product's policy has for every pool."""
     only_full: bool = False
     """Whether it is left out unless everything is replayed."""
+    asks: Asks = Asks.WIDTHS
+    """The widths that elastic jobs ask it for."""
 
     @property
     def is_product(self) -> bool:
@@ -143,6 +146,14 @@ DECIDERS: Sequence[Decider] = (
         rules=shortest_first_rules,
     ),
 )
+
+LARGEST, LEAST, ELASTIC = "largest", "least", "elastic"
+ELASTIC_DECIDERS: Sequence[Decider] = (
+    Decider(label=LARGEST, title="default policy, elastic jobs at their largest width", asks=Asks.LARGEST),
+    Decider(label=LEAST, title="default policy, elastic jobs at their least width", asks=Asks.LEAST),
+    Decider(label=ELASTIC, title="default policy, elastic jobs at any of their widths"),
+)
+"""Deciders of a tournament with elastic jobs: what the tag is worth to those who set it, and to others."""
 
 
 def replayed(

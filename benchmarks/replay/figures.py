@@ -8,12 +8,16 @@ from typing import Any
 from trainmaster_client.simulate.comparison.audits import highest
 from trainmaster_client.simulate.comparison.figures import HIGHEST, MEDIAN, lasting_s, quantile, weighted_mean
 from trainmaster_client.simulate.engine.assumptions import COLD_START, STOP
+from trainmaster_client.simulate.engine.replays import RESIZED
 from trainmaster_client.simulate.histories.trace_draws import Klass
 
+from benchmarks.replay.elasticity import Elasticity
 from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
 from benchmarks.replay.rows import Row
 
 COLD_S, STOP_S = COLD_START.seconds, STOP.seconds
+STOPS = frozenset({"preempted", RESIZED})
+"""Ends of attempts that were asked to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +25,9 @@ class Figures:
     goodput: float
     """Training that lasted, as a share of what the pools could have done until the last submission."""
     weighted_delay_h: float
-    """Mean of end - submission - run time, weighted by class; of the jobs that finished."""
+    """Mean of end - submission - run time, weighted by class; of the jobs that finished.
+
+    An elastic job's run time is that at its largest width."""
     weighted_delay_g8_h: float
     """The same in the 8-GPU pool."""
     mean_delay_h: Mapping[str, float]
@@ -65,10 +71,15 @@ def figures(rows: Sequence[Row], jobs: Sequence[TraceJob], capacity: Mapping[str
     delays = _delays(rows, jobs)
     by_class = {klass: sorted(s for job, s in delays if job.klass is klass) for klass in Klass}
     lost = sum(row.lost_s * _gpus(row) for row in rows)
-    stopped = [row for row in rows if row.end == "preempted"]
+    stopped = [row for row in rows if row.end in STOPS]
+    elastic = {job.job_id: job.elastic for job in jobs if job.elastic is not None}
     there = sum(capacity[pool] * POOLS[pool].gpus for pool in capacity) * horizon
     return Figures(
-        goodput=sum(_lasting_s(row, horizon) * _gpus(row) for row in rows) / max(there, 1),
+        goodput=sum(
+            _lasting_s(row, horizon) * _gpus(row) * _useful_share(row, elastic.get(row.job_id))
+            for row in rows
+        )
+        / max(there, 1),
         weighted_delay_h=_weighted_h(delays),
         weighted_delay_g8_h=_weighted_h([(job, s) for job, s in delays if job.pool == "g8"]),
         mean_delay_h={klass.name.lower(): _mean_h(found) for klass, found in by_class.items()},
@@ -78,7 +89,7 @@ def figures(rows: Sequence[Row], jobs: Sequence[TraceJob], capacity: Mapping[str
         waste_gpu_h=(lost + sum(STOP_S * _gpus(row) for row in stopped)) / HOUR_S,
         lost_gpu_h=lost / HOUR_S,
         startup_gpu_h=sum((row.train_s - row.start_s) * _gpus(row) for row in rows) / HOUR_S,
-        preemptions=len(stopped),
+        preemptions=sum(row.end == "preempted" for row in rows),
         starts=len(rows),
         warm_starts=sum(row.warm for row in rows),
         finished=len(delays),
@@ -99,15 +110,20 @@ def _gpus(row: Row) -> int:
 
 
 def _lasting_s(row: Row, horizon: int) -> int:
-    stopped = row.end_s - (STOP_S if row.end == "preempted" else 0)
+    stopped = row.end_s - (STOP_S if row.end in STOPS else 0)
     return lasting_s(train_s=row.train_s, stopped_s=stopped, lost_s=row.lost_s, horizon_s=horizon)
+
+
+def _useful_share(row: Row, elasticity: Elasticity | None) -> float:
+    """Return the part of an attempt's GPUs that the least width would have needed for the same training."""
+    return 1 if elasticity is None else elasticity.useful_share(row.instances)
 
 
 def _delays(rows: Iterable[Row], jobs: Iterable[TraceJob]) -> list[tuple[TraceJob, int]]:
     """Return the delay in seconds of each job that came to its end; some of them fail there."""
     ends = {(row.job_id, row.end): row.end_s for row in rows}
     over = [(job, ends.get((job.job_id, job.end))) for job in jobs]
-    return [(job, end_s - job.submit_s - job.duration_s) for job, end_s in over if end_s is not None]
+    return [(job, end_s - job.submit_s - job.best_s) for job, end_s in over if end_s is not None]
 
 
 def _weighted_h(delays: Iterable[tuple[TraceJob, int]]) -> float:

@@ -10,6 +10,7 @@ from trainmaster_client.simulate.io.processes import Work, spread
 from benchmarks.replay.bound import Bound, bound_of
 from benchmarks.replay.cells import Run, World, run_of
 from benchmarks.replay.deciders import BASES, DEFAULT, SHORTEST_FIRST, Decider
+from benchmarks.replay.elastic_jobs import with_widths
 from benchmarks.replay.figures import capacities
 from benchmarks.replay.jobs import jobs_of
 from benchmarks.replay.requested_times import Requests
@@ -48,6 +49,8 @@ class Field:
     windows: Sequence[Window]
     draws: Sequence[Draw]
     deciders: Sequence[Decider]
+    elastic: float = 0.0
+    """Share of the jobs that is elastic."""
     account: Callable[[Mapping[str, int]], AccountBounds] | None = None
     """Makes the account's bounds from the instances of the pools; None allows everything."""
 
@@ -100,5 +103,7 @@ def world_of(field: Field, draw: Draw) -> World:
     """Return the world that every decider gets in the draw."""
     jobs = jobs_of(field.windows[draw.window].rows, seed=draw.seed, requests=draw.requests)
     capacity = capacities(jobs, load=draw.load)
+    if field.elastic:
+        jobs = with_widths(jobs, capacity, share=field.elastic, seed=draw.seed)
     account = None if field.account is None else field.account(capacity)
     return World(jobs=jobs, capacity=capacity, account=account)

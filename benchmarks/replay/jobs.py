@@ -10,6 +10,7 @@ from trainmaster_client.simulate.histories.trace_draws import Klass, draw, drawn
 from trainmaster_client.simulate.histories.trace_rows import TraceRow, read_rows
 from trainmaster_client.simulate.sources.text_files import text_of
 
+from benchmarks.replay.elasticity import Elasticity
 from benchmarks.replay.requested_times import DEFAULT_S, MOST_S, Requests, requested_s
 
 HOUR_S = 3600
@@ -67,6 +68,13 @@ class TraceJob:
     """Seconds of training after which the service fails once; the job continues in another attempt."""
     end: Literal["completed", "failed"] = "completed"
     """State of the job once it has trained that long."""
+    elastic: Elasticity | None = None
+    """Its further widths; ``instances`` and ``duration_s`` are those of the least. None: it is rigid."""
+
+    @property
+    def best_s(self) -> int:
+        """Seconds that it trains at its largest width; of a rigid job all that it trains."""
+        return self.duration_s if self.elastic is None else round(self.duration_s / self.elastic.most_speed)
 
     @property
     def gpus(self) -> int:

@@ -17,7 +17,8 @@ class Demand(NamedTuple):
     release_s: int
     holds_s: int
     """Least time it holds its instances, over all attempts."""
-    instances: int
+    instances: float
+    """Not a whole number only of an elastic job, as the bound sees it."""
 
 
 class Step(NamedTuple):
@@ -58,7 +59,8 @@ class _Pool:
     def choose(self) -> float:
         """Choose who runs from now on; return the least worth among them if any job waits, else 0."""
         ranked = sorted(map(self.rank, self.running))
-        free, chosen, place, worth = self.count, list[int](), 0, 0.0
+        free: float = self.count
+        chosen, place, worth = list[int](), 0, 0.0
         while free and (place < len(ranked) or self.waiting):
             from_queue = place == len(ranked) or (bool(self.waiting) and self.waiting[0] < ranked[place])
             rank, number = self.waiting[0] if from_queue else ranked[place]

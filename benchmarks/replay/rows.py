@@ -1,6 +1,7 @@
 """The trace as a history that the product replays, and each attempt of a replay as a row of the report."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from trainmaster_client.simulate.engine.past_jobs import AccountBounds, Break, H
 from trainmaster_client.simulate.engine.replays import ReplayedAttempt
 from trainmaster_client.simulate.histories.trace_draws import PRIORITIES
 
+from benchmarks.replay.elasticity import Asks, Elasticity
 from benchmarks.replay.jobs import POOLS, TraceJob
 
 BEGIN = datetime(2017, 10, 18, tzinfo=UTC)
@@ -29,7 +31,7 @@ class Row(NamedTuple):
     end_s: int
     """Second from which its instances are free."""
     end: str
-    """``completed``, or ``preempted``: then it was stopped STOP_S before ``end_s``."""
+    """``completed``, or ``preempted`` or ``resized``: then it was stopped STOP_S before ``end_s``."""
     lost_s: int
     """Training that has to be done again."""
     warm: bool
@@ -40,8 +42,10 @@ def instant(second: float) -> datetime:
     return BEGIN + timedelta(seconds=second)
 
 
-def history_of(jobs: Iterable[TraceJob], account: AccountBounds | None = None) -> History:
-    past = tuple(_past(job) for job in jobs)
+def history_of(
+    jobs: Iterable[TraceJob], account: AccountBounds | None = None, *, asks: Asks = Asks.WIDTHS
+) -> History:
+    past = tuple(_past(job) if job.elastic is None else _elastic(job, job.elastic, asks) for job in jobs)
     return History(source="trace", begins=BEGIN, jobs=past, account=account or AccountBounds())
 
 
@@ -61,6 +65,22 @@ def _past(job: TraceJob) -> PastJob:
         end=job.end,
         saves_every=None if every is None else timedelta(seconds=every),
         breaks=_breaks(job),
+    )
+
+
+def _elastic(job: TraceJob, elasticity: Elasticity, asks: Asks) -> PastJob:
+    """Return an elastic job as it asks: it saves when it is stopped, whatever it asks for."""
+    rigid = replace(_past(job), saves_when_stopped=True)
+    if asks is Asks.LEAST:
+        return rigid
+    speed = elasticity.most_speed
+    return replace(
+        rigid,
+        instances={POOLS[job.pool].type: elasticity.widths.largest},
+        trains_for=timedelta(seconds=job.best_s),
+        max_runtime=timedelta(seconds=round(job.requested_s / speed)),
+        breaks=tuple(replace(told, after=told.after / speed) for told in rigid.breaks),
+        elastic=elasticity.as_past() if asks is Asks.WIDTHS else None,
     )
 
 

@@ -1,17 +1,25 @@
 """Training plans as the API shows them: in pools, jobs, the past and the money."""
 
+import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.plan_windows import PlanSeen
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.replayed_plans import replayed_plans, with_known_plans
 from trainmaster_client.simulate.histories.export_lines import read_lines
+from trainmaster_client.simulate.io.known_plans import known_plans
 
-from tests.builders import A
+from tests.builders import NOON, A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.messages import proxy_event
 from tests.integration.plan_scenes import ONLY, SPRING, at, described, policy
 from tests.integration.world import World
+
+NOBODY = "arn:aws:iam::123456789012:user/nobody"
 
 
 @pytest.fixture
@@ -54,10 +62,50 @@ def test_a_pool_shows_its_plans_and_the_third_capacity_type(world: World) -> Non
             "to": "2026-11-03T14:00:00.000Z",
             "closes": "2026-11-03T13:20:00.000Z",
         },
+        "windows": [
+            {
+                "from": "2026-11-02T12:00:00.000Z",
+                "to": "2026-11-02T18:00:00.000Z",
+                "instances": 2,
+                "status": "Scheduled",
+            },
+            {
+                "from": "2026-11-03T12:00:00.000Z",
+                "to": "2026-11-03T14:00:00.000Z",
+                "instances": 2,
+                "status": "Scheduled",
+            },
+        ],
         "trouble": None,
+        "fee_usd": 960.0,
     }
     at(world, 7)
     assert pool_of(world)["free"]["plan"] == {A: 0}
+
+
+def test_a_replay_knows_the_windows_that_the_stack_has_seen_those_of_the_past_too(world: World) -> None:
+    world.sagemaker.plans["spring"] = described((0, 6), (24, 26), Status="Expired")
+    at(world, 30)
+    known = known_plans([pool_of(world)], where="the stack")
+    assert [(window.begin, window.instances, window.status) for window in known[SPRING].windows] == [
+        (NOON, 2, "Scheduled"),
+        (NOON + minutes(24 * 60), 2, "Scheduled"),
+    ]
+    assert (known[SPRING].status, known[SPRING].fee_usd) == ("Scheduled", Decimal("960.0"))
+    rules = with_known_plans(parse_policy(policy() | {"version": 1}), known)
+    history = History(source="a test", begins=NOON, jobs=())
+    (plan,) = replayed_plans(history, rules)
+    assert (plan.name, plan.paid_s, [window.ends_s for window in plan.windows]) == (
+        "spring",
+        16 * 3600,
+        [19800, 91800],
+    )
+
+
+def test_what_a_plan_cost_is_for_admins(world: World) -> None:
+    answer = world.call("api", proxy_event("GET", "/pools", user=NOBODY))
+    (view,) = json.loads(answer["body"])["pools"]
+    assert "fee_usd" not in view["plans"][0]
 
 
 def test_pools_without_plans_have_no_new_key(new_world: NewWorld) -> None:

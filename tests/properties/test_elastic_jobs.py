@@ -22,17 +22,21 @@ from tests.builders import NOON, A, minutes, of, snapshot, waiting
 from tests.properties.carrying_out import carry_out
 
 STOPS, STARTS = minutes(2), minutes(4)
+LOOK_EVERY = minutes(5)
+"""A pass comes as soon as the pool has changed, else this often."""
 WIDTHS = [Widths(counts=(1, 2, 4)), Widths(counts=(2, 3, 4)), Widths(counts=(2, 4, 8))]
 CAPACITY = 12
 
 
 @dataclass(kw_only=True)
 class Day:
-    """One pool whose plans are carried out each minute."""
+    """One pool whose plans are carried out."""
 
     random: Random
     pool: Snapshot
     asked_as: dict[str, WaitingJob]
+    planned: Snapshot | None = None
+    """Pool as the last pass left it; None: there was none."""
     now: datetime = NOON
     arrivals: float = 1 / 45
     """Chance that a short job comes in within a minute."""
@@ -46,11 +50,17 @@ class Day:
         self._ended()
         if self.random.random() < self.arrivals:
             self._arrives()
+        if self.pool is self.planned and (self.now - NOON) % LOOK_EVERY:
+            return
+        self._passes()
+        self._checked()
+
+    def _passes(self) -> None:
+        self.planned = self.pool
         actions = plan(self.pool, self.rules, now=self.now).actions
         assert sum(isinstance(action, Grow) for action in actions) <= 1
         for action in actions:
             self._take(action)
-        self._checked()
 
     def _take(self, action: Action) -> None:
         self.pool = carry_out(action, self.pool, now=self.now)
@@ -91,6 +101,8 @@ class Day:
 
     def _ended(self) -> None:
         over = {name for name, at in self.ends.items() if at <= self.now}
+        if not over:
+            return
         live = tuple(job for job in self.pool.running if job.name not in over)
         back = [
             replace(self.asked_as[job.name], state=JobState.PREEMPTED)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -15,10 +16,14 @@ from trainmaster_client.advice.shapes import (
     Candidate,
     Request,
     Source,
+    answers_by_width,
     asked_for,
     has_checkpoints,
+    is_elastic,
+    longest_hours,
     network_note,
     proposals,
+    renamed,
     shape_text,
     subnets_of,
     with_shapes,
@@ -34,13 +39,6 @@ SPOT_SHARE = 0.5
 HOURS_AGAIN = 0.5
 """Hours of work an interruption costs a job with checkpoints: a start-up, and the work since the newest
 one."""
-
-_NAME = "TrainingJobName"
-
-_SUFFIX = "-advised"
-
-_LONGEST_NAME = 63
-"""SageMaker API reference, CreateTrainingJob, TrainingJobName."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,13 +184,6 @@ def _accelerators(assessment: Assessment) -> object:
     return accelerators.kind, accelerators.memory_mib, accelerators.count * shape.count
 
 
-def longest_hours(request: Request) -> float | None:
-    """Return MaxRuntimeInSeconds in hours; None if the request has none."""
-    stopping = request.get("StoppingCondition")
-    seconds = stopping.get("MaxRuntimeInSeconds") if isinstance(stopping, Mapping) else None
-    return seconds / 3600 if isinstance(seconds, int) and seconds > 0 else None
-
-
 class Assessor:
     """Args: ``scores`` knows spot capacity; ``report`` hears which shape is being tried, for which team."""
 
@@ -207,7 +198,8 @@ class Assessor:
     ) -> None:
         self._api = api
         self._team = team
-        self._request = _renamed(request)
+        self._request = renamed(request)
+        self.is_elastic = is_elastic(request)
         self._scores = scores
         self._report = report
         self._run = run_in(request)
@@ -273,23 +265,28 @@ class Assessor:
 
     def _tried(self, candidate: Candidate) -> tuple[Document, InvalidRequestError | None]:
         """Try one shape; a shape that makes the request invalid, by a wrong subnet say, gives violations."""
+        shape = candidate.shape
+        if candidate.source is Source.TAG and shape is not None and shape.count in self._by_width:
+            return self._by_width[shape.count], None
         try:
             return self._api.try_job(self._in_shape(candidate), team=self._team), None
         except InvalidRequestError as error:
             return _as_violations(error.problem), error
 
+    @cached_property
+    def _by_width(self) -> dict[int, Document]:
+        """Answers about each width of an elastic request, from one dry run; else empty."""
+        if not self.is_elastic:
+            return {}
+        try:
+            return answers_by_width(self._api.try_job(self._request, team=self._team))
+        except InvalidRequestError:  # each width is tried by itself, which tells which of them are wrong
+            return {}
+
     def _in_shape(self, candidate: Candidate) -> dict[str, Any]:
         if candidate.source is Source.REQUEST or candidate.shape is None:
             return with_shapes(self._request, None)
         return with_shapes(self._request, shape_text(candidate.shape))
-
-
-def _renamed(request: Request) -> dict[str, Any]:
-    """Rename the job: one of its name may wait already, and a dry run of another shape would conflict."""
-    name = request.get(_NAME)
-    if not isinstance(name, str) or not name:
-        return dict(request)
-    return {**request, _NAME: name[: _LONGEST_NAME - len(_SUFFIX)].rstrip("-") + _SUFFIX}
 
 
 def _as_violations(problem: Problem) -> Document:

@@ -7,18 +7,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
 
 from trainmaster_client.advice.live_jobs import LiveQueue
 from trainmaster_client.advice.queue_forecast import Forecast, PlanWindow, forecast
 from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
+from trainmaster_client.simulate.io.sold_plans import LONGEST, MOST_INSTANCES, SEARCH
 
-SEARCH = "SearchTrainingPlanOfferings"
-MOST_INSTANCES = 256
-"""Source: SageMaker service model, ReservedCapacityInstanceCount."""
-LONGEST = timedelta(days=182)
-"""Longest plan that is sold at once. Source: SageMaker developer guide, training plans."""
 _DAY = timedelta(days=1)
 _DENIED = ("AccessDeniedException", "AccessDenied", "UnauthorizedOperation")
 
@@ -81,14 +75,6 @@ class AssessedOffer:
         """Share of the plan's instance-hours that the queue would use, 0 to 1."""
         paid = self.offer.hours * self.offer.instances
         return self.forecast.plan_hours / paid if paid else 0.0
-
-
-def types_with_plans() -> frozenset[str]:
-    """Return the instance types that training plans are sold for, as this botocore knows them."""
-    model = ServiceModel(Loader().load_service_model("sagemaker", "service-2"))
-    shape = model.operation_model(SEARCH).input_shape
-    assert shape is not None
-    return frozenset(shape.members["InstanceType"].metadata["enum"])
 
 
 def wanted(queue: LiveQueue, *, instances: int | None, hours: int | None, after: datetime) -> Wanted:

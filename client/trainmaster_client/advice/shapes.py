@@ -21,6 +21,13 @@ Request = Mapping[str, Any]
 AS_REQUESTED = "as requested"
 """Stands for what one shape cannot say: instance groups, instance preferences."""
 
+_NAME = "TrainingJobName"
+
+_SUFFIX = "-advised"
+
+_LONGEST_NAME = 63
+"""SageMaker API reference, CreateTrainingJob, TrainingJobName."""
+
 MOST_PROPOSED = 6
 """Each is tried on the API, which may think for seconds."""
 
@@ -117,6 +124,41 @@ def subnets_of(request: Request) -> tuple[str, ...]:
     network = request.get("VpcConfig")
     subnets = network.get("Subnets") if isinstance(network, Mapping) else None
     return tuple(subnet for subnet in subnets if isinstance(subnet, str)) if isinstance(subnets, list) else ()
+
+
+def renamed(request: Request) -> dict[str, Any]:
+    """Rename the job: one of its name may wait already, and a dry run of another shape would conflict."""
+    name = request.get(_NAME)
+    if not isinstance(name, str) or not name:
+        return dict(request)
+    return {**request, _NAME: name[: _LONGEST_NAME - len(_SUFFIX)].rstrip("-") + _SUFFIX}
+
+
+def longest_hours(request: Request) -> float | None:
+    """Return MaxRuntimeInSeconds in hours; None if the request has none."""
+    stopping = request.get("StoppingCondition")
+    seconds = stopping.get("MaxRuntimeInSeconds") if isinstance(stopping, Mapping) else None
+    return seconds / 3600 if isinstance(seconds, int) and seconds > 0 else None
+
+
+def is_elastic(request: Request) -> bool:
+    return any(_is_elastic(tag) for tag in _tags(request))
+
+
+def answers_by_width(answer: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """Return the dry run of an elastic request as an answer about each of its widths, by width.
+
+    Other jobs are stopped for its least width only. An earlier release of the API names no widths.
+    """
+    widths = answer.get("widths") if answer.get("valid") else None
+    if not isinstance(widths, list) or not widths:
+        return {}
+    least = min(entry["width"] for entry in widths)
+    rest = {**answer, "widths": None}
+    return {
+        entry["width"]: {**rest, **entry} | ({} if entry["width"] == least else {"would_preempt": []})
+        for entry in widths
+    }
 
 
 def has_checkpoints(request: Request) -> bool:

@@ -18,6 +18,7 @@ from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_session, connect
+from trainmaster_client.cli.dry_run import end_words
 from trainmaster_client.cli.plan_advice import PlanOptions, advise_plans
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, AsTeam, OptionalRequestFile, parse_request
@@ -94,7 +95,11 @@ def _advice(
         best = recommend(order, by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
-    tried = assessor.try_shapes(best.shapes) if best is not None and best.shapes else None
+    if (
+        best is None or not best.shapes or assessor.is_elastic
+    ):  # its own tag says more than alternatives would
+        return order, best, None
+    tried = assessor.try_shapes(best.shapes)
     return order, best, tried
 
 
@@ -164,6 +169,7 @@ def _facts(assessment: Assessment, *, now: datetime) -> Iterator[str]:
     yield _money(assessment)
     start = assessment.answer.get("estimated_start")
     yield likely_start(start, now=now) if isinstance(start, dict) else "Likely start: unknown"
+    yield from end_words(assessment.answer, now=now)
     if victims := assessment.answer.get("would_preempt"):
         yield f"would preempt {', '.join(printable(name) or 'a job of another team' for name in victims)}"
     yield from _spot(assessment)

@@ -37,6 +37,7 @@ def foreseen(document: Document) -> Iterator[str]:
     all_tasks = " of all tasks" if "tasks" in document else ""
     usd = printable(cost) if cost is not None else "unknown, a price is missing"
     yield f"Likely cost{all_tasks} in USD: {usd}."
+    yield from _width_lines(document, now=datetime.now(UTC))
     yield from warnings
     yield from (_spot_line(record) for record in document.get("spot_record") or ())
 
@@ -57,6 +58,27 @@ def _end_line(document: Document) -> Iterator[str]:
     if instant:
         at = datetime.fromisoformat(str(instant))
         yield f"Its last task likely ends {clock(at, datetime.now(UTC))}."
+
+
+def _width_lines(document: Document, *, now: datetime) -> Iterator[str]:
+    """Yield what each width of an elastic job would take; nothing for other jobs."""
+    for entry in document.get("widths") or ():
+        start, cost = entry.get("estimated_start"), entry.get("estimated_cost_usd")
+        begins = likely_start(start, now=now) if isinstance(start, dict) else "Likely start: unknown"
+        usd = "a price is missing" if cost is None else f"about {cost:.2f} USD"
+        facts = [begins[0].lower() + begins[1:], *end_words(entry, now=now), usd]
+        yield f"At {printable(entry.get('width'))} instances: {'; '.join(facts)}."
+
+
+def end_words(entry: Document, *, now: datetime) -> Iterator[str]:
+    """Yield when a job at a width would end, and after how long a training, if that was estimated."""
+    end, hours = entry.get("estimated_end"), entry.get("training_hours")
+    if hours is None:
+        return
+    likely = ""
+    if isinstance(end, dict) and end.get("p50"):
+        likely = f"likely end: {clock(datetime.fromisoformat(str(end['p50'])), now)}, after "
+    yield f"{likely}{hours:g} h of training"
 
 
 def _spot_line(record: Document) -> str:

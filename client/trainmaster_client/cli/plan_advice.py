@@ -12,17 +12,7 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.advice.live_jobs import LiveQueue, live_queues
-from trainmaster_client.advice.plan_offers import (
-    LONGEST,
-    MOST_INSTANCES,
-    AssessedOffer,
-    Wanted,
-    assess,
-    search,
-    types_with_plans,
-    wanted,
-    whole,
-)
+from trainmaster_client.advice.plan_offers import AssessedOffer, Wanted, assess, search, wanted, whole
 from trainmaster_client.advice.queue_forecast import Forecast
 from trainmaster_client.cli.connection import CommandApi, aws_client, connect
 from trainmaster_client.cli.screen import busy, print_json, print_lines
@@ -30,6 +20,7 @@ from trainmaster_client.errors import ForbiddenError, GatewayRefusedError, Inval
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import api_time, clock, zone_line
 from trainmaster_client.simulate.histories.export_lines import ExportedJob, read_lines
+from trainmaster_client.simulate.io.sold_plans import LONGEST, MOST_INSTANCES, types_with_plans
 from trainmaster_client.simulate.sources.account_export import Period, export_pages
 
 _RECENT = timedelta(days=14)

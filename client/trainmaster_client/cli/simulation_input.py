@@ -18,6 +18,8 @@ from trainmaster_client.errors import CredentialsError, InvalidArgumentError, Un
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.policies import policy_document
 from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.replayed_plans import with_known_plans
+from trainmaster_client.simulate.io.known_plans import known_plans
 from trainmaster_client.simulate.sources import (
     Period,
     SageMakerReading,
@@ -125,6 +127,15 @@ def parsed(document: Mapping[str, object], *, source: str) -> Policy:
             "\n".join([f"{source} is not a valid policy:", *(f"  {line}" for line in mistakes)]),
             hint="\ndocs/policy.md has every key.",
         ) from error
+
+
+def with_stack(api: CommandApi, files: Sequence[tuple[str, Policy]]) -> list[tuple[str, Policy]]:
+    """Return the stack's policy before those of files, all with what the stack knows of training plans."""
+    policies = [policy_in_force(api), *files]
+    if not any(pool.plans for _, policy in policies for pool in policy.pools):
+        return policies
+    known = known_plans(api.pools().get("pools") or (), where=api.api_url)
+    return [(label, with_known_plans(policy, known)) for label, policy in policies]
 
 
 def policy_in_force(api: CommandApi) -> tuple[str, Policy]:

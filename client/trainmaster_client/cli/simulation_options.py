@@ -63,6 +63,13 @@ class PolicyOptions:
         list[str] | None,
         typer.Option(metavar="team:NAME|rule:NAME", help="One more column, without that team or rule."),
     ] = None
+    plan: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="type=TYPE,instances=N,from=TIME,to=TIME,fee=USD",
+            help="One more column, with this training plan as if it had been bought. Repeatable.",
+        ),
+    ] = None
     load: Annotated[
         float | None,
         typer.Option(

@@ -23,11 +23,11 @@ from trainmaster_client.cli.simulation_input import (
     check_source,
     histories,
     policies_of,
-    policy_in_force,
     read_capacity,
     read_seeds,
     read_team_map,
     read_without,
+    with_stack,
 )
 from trainmaster_client.cli.simulation_options import TRACE_LOAD, OutputOptions, PolicyOptions, SourceOptions
 from trainmaster_client.cli.submit import parse_request
@@ -43,7 +43,15 @@ from trainmaster_client.simulate.engine.recorded import RECORDED
 from trainmaster_client.simulate.engine.replays import PLAIN_QUEUE
 from trainmaster_client.simulate.engine.variations import with_capacity, without_rule
 from trainmaster_client.simulate.io.asked_job import asked_job
-from trainmaster_client.simulate.io.columns import ColumnPlan, guests, replays_of, sized, with_teams
+from trainmaster_client.simulate.io.bought_plans import WrittenPlan, read_plans
+from trainmaster_client.simulate.io.columns import (
+    ColumnPlan,
+    columns_with_plans,
+    guests,
+    replays_of,
+    sized,
+    with_teams,
+)
 from trainmaster_client.simulate.io.simulation_report import Circumstances, add_checks, add_facts
 from trainmaster_client.simulate.io.start_questions import ask
 from trainmaster_client.simulate.page.document import PageFacts, page
@@ -104,19 +112,17 @@ class Study:
     counts: Mapping[str, int]
     """Other capacity, by instance type; empty: as the policies have it."""
     without: Without | None
+    plans: Sequence[WrittenPlan]
 
     @classmethod
     def of(cls, source: SourceOptions, compared: PolicyOptions, api: CommandApi | None) -> "Study":
         """Raises InvalidArgumentError for every option that is not valid."""
         seeds, team_names = read_seeds(source.seeds), read_team_map(source.team_map)
         counts, without = read_capacity(compared.capacity), read_without(compared.without)
-        files = policies_of(compared.policy)
-        in_force = [] if api is None else [policy_in_force(api)]
-        policies = [*in_force, *files]
+        plans, files = read_plans(compared.plan), policies_of(compared.policy)
+        policies = files if api is None else with_stack(api, files)
         if not policies:
-            raise InvalidArgumentError(
-                "--policy is missing.", hint="Give at least one: --policy policy.yaml."
-            )
+            raise InvalidArgumentError("--policy is missing.", hint="Give one: --policy policy.yaml.")
         return cls(
             source=source,
             compared=compared,
@@ -126,6 +132,7 @@ class Study:
             team_names=team_names,
             counts=counts,
             without=without,
+            plans=plans,
         )
 
     @property
@@ -145,7 +152,9 @@ class Study:
     def _plans(self, history: History) -> tuple[list[ColumnPlan], list[str]]:
         policies, lead = self._sized(history)
         plans = [ColumnPlan(label=label, policy=policy) for label, policy in policies]
-        plans += self._variants(*policies[-1])
+        added, sentences = columns_with_plans(*policies[-1], self.plans, history)
+        plans += [*self._variants(*policies[-1]), *added]
+        lead += sentences
         if history.is_recorded:
             plans.insert(0, ColumnPlan(label=RECORDED, policy=policies[0][1], is_recorded=True))
         if len(plans) == 1:

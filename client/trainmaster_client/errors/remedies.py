@@ -171,6 +171,22 @@ ADVICE: Mapping[Trouble, Advice] = {
         cause="AWS refuses every start with a role: the jobs wait as refused, and one at a time tries again.",
         remedy="Operators restore what AWS names: a right, PassRole, the role, its subnets or keys.",
     ),
+    _T.PLAN_NOT_DESCRIBED: Advice(
+        cause="SageMaker does not describe a training plan of the policy: what changed of it is not seen.",
+        remedy="Compare its ARN with the account's; `reconcile` needs sagemaker:DescribeTrainingPlan on it.",
+    ),
+    _T.PLAN_OVER: Advice(
+        cause="A training plan of the policy has no window to come: jobs that ask for it alone never start.",
+        remedy="Extend it (aws sagemaker extend-training-plan), or remove it from the pool's plans.",
+    ),
+    _T.PLAN_NOT_NAMED: Advice(
+        cause="The account has a training plan that no pool names: the queue runs nothing on it.",
+        remedy="Write its ARN into plans of the pool with its type (docs/guides/reserved-capacity.md).",
+    ),
+    _T.PLAN_IDLE: Advice(
+        cause="Instances of a training plan stand idle in an open window, and are paid.",
+        remedy="See what waits (trainmaster queue), open it to more teams (plans[].teams), or submit jobs.",
+    ),
     _T.NEAR_LIMIT: Advice(
         cause="A limit is nearly reached; beyond it submissions are refused.",
         remedy="Cancel jobs that nobody needs, or raise the limit in the policy (limits.max_waiting).",

@@ -12,7 +12,7 @@ from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|\+00:00)?")
 """Matches instants as the API and the lines of attempts write them."""
-_AGO = re.compile(r"(\d{1,9})([smhd])")
+_SPAN = re.compile(r"(\d{1,9})([smhd])")
 
 
 def instant(text: str, *, now: datetime, option: str = "--since") -> datetime:
@@ -21,13 +21,19 @@ def instant(text: str, *, now: datetime, option: str = "--since") -> datetime:
     Raises InvalidArgumentError.
     """
     try:
-        if ago := _AGO.fullmatch(text):
-            return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
+        if (ago := span(text)) is not None:
+            return now - ago
         at = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         hint = "use e.g. 90s, 10m, 2h, 1d or 2026-11-21T10:00:00Z."
         raise InvalidArgumentError(f"{option}: {text!r} is not a valid time;", hint=hint) from error
     return at if at.tzinfo else at.astimezone()
+
+
+def span(text: str) -> timedelta | None:
+    """Read a length of time such as ``90s`` or ``2d``; None if it is none."""
+    parts = _SPAN.fullmatch(text)
+    return None if parts is None else timedelta(seconds=int(parts[1]) * _UNITS[parts[2]])
 
 
 def api_time(at: datetime) -> str:

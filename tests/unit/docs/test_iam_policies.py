@@ -235,6 +235,7 @@ def test_metrics_of_jobs_and_advice_on_spot_are_there_too(action: str) -> None:
 
 def test_an_admin_alone_looks_for_training_plans_and_nobody_buys_one() -> None:
     assert allows(FILES["admin"], "sagemaker:SearchTrainingPlanOfferings", "*")
+    assert allows(FILES["admin"], "sagemaker:ListTrainingPlans", "*"), "doctor looks for plans of no pool"
     assert not allows(FILES["user"], "sagemaker:SearchTrainingPlanOfferings", "*")
     assert not any(allows(FILES[name], "sagemaker:CreateTrainingPlan", "*") for name in ("user", "admin"))
 

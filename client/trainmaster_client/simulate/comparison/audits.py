@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome, seconds
+from trainmaster_client.simulate.engine.past_jobs import PastWidths
 from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
 
 MOST_NAMED = 20
@@ -32,8 +33,28 @@ def over_capacity(replay: Replay) -> list[str]:
     return [
         f"{pool}, {instance_type} ({capacity_type}): {held} of {there}"
         for (pool, capacity_type, instance_type), held in sorted(most_held(replay).items())
-        if held > (there := replay.capacity.get(pool, {}).get(capacity_type, {}).get(instance_type, 0))
+        if held > (there := _there(replay, (pool, capacity_type, instance_type)))
     ]
+
+
+def _there(replay: Replay, place: Place) -> int:
+    pool, capacity_type, instance_type = place
+    on_plans = {(plan.pool, plan.capacity_type, plan.instance_type): plan.most for plan in replay.plans}
+    return on_plans.get(place) or replay.capacity.get(pool, {}).get(capacity_type, {}).get(instance_type, 0)
+
+
+def outside_windows(replay: Replay) -> list[str]:
+    """Return attempts that trained on a plan while SageMaker gave it no instances."""
+    windows = {(plan.pool, plan.capacity_type): plan.windows for plan in replay.plans}
+    return [
+        f"{attempt.job}, attempt {attempt.attempt}: on {attempt.capacity_type} at second {attempt.start_s}"
+        for attempt in replay.attempts
+        if attempt.is_on_plan
+        and not any(
+            window.since_s <= attempt.start_s and attempt.end_s - attempt.stopping_s <= window.ends_s
+            for window in windows[attempt.pool, attempt.capacity_type]
+        )
+    ][:MOST_NAMED]
 
 
 def lost_jobs(outcomes: Mapping[str, JobOutcome], replay: Replay) -> list[str]:
@@ -83,11 +104,13 @@ def _wrong(outcomes: Mapping[str, JobOutcome]) -> Iterator[str]:
     for name, outcome in outcomes.items():
         if outcome.fate is not Fate.COMPLETED or outcome.job.breaks:
             continue
-        lasting = sum(_lasting_s(attempt) for attempt in outcome.attempts)
+        lasting = sum(_lasting_s(attempt, outcome.job.elastic) for attempt in outcome.attempts)
         wanted = seconds(outcome.job.trains_for)
         if abs(lasting - wanted) > ROUNDING_S * len(outcome.attempts):
             yield f"{name}: trained {lasting} s that lasted, has to train {wanted} s"
 
 
-def _lasting_s(attempt: ReplayedAttempt) -> int:
-    return attempt.end_s - attempt.stopping_s - attempt.train_s - attempt.lost_s
+def _lasting_s(attempt: ReplayedAttempt, elastic: PastWidths | None) -> int:
+    """Return the training that lasted, of an elastic job as if at its largest width."""
+    lasted = attempt.end_s - attempt.stopping_s - attempt.train_s - attempt.lost_s
+    return lasted if elastic is None else round(lasted * elastic.speeds[attempt.instances])

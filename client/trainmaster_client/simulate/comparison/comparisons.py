@@ -16,6 +16,7 @@ from trainmaster_client.simulate.comparison.figures import (
     capacity_devices,
     counted,
     figures_of,
+    plan_devices,
     waits_of,
 )
 from trainmaster_client.simulate.comparison.hours import Interval, bin_seconds, binned, by_hour_of_week
@@ -57,7 +58,8 @@ class Column:
     preemptions: Preemptions
     curves: Curves = field(repr=False)
     use_by_hour: Sequence[float | None] = field(repr=False)
-    """Share of the capacity in the 168 hours of the week from Monday 00:00 UTC; None: no such hour."""
+    """Share of the capacity, without plans, in the 168 hours of the week from Monday 00:00 UTC; None: no such
+    hour."""
     refusals: Mapping[str, int]
     """Number of refused jobs by reason."""
 
@@ -188,7 +190,9 @@ class _Measure:
             queue=binned(waiting, bin_s=bin_s, length_s=self.length_s),
             used=[sum(values) for values in zip(*used.values(), strict=True)],
             used_by_team=used,
-            capacity=float(capacity_devices(replay, self.basis.devices)),
+            capacity=float(
+                capacity_devices(replay, self.basis.devices) + plan_devices(replay, self.basis.devices)
+            ),
         )
 
     def _use_by_hour(self, replay: Replay) -> list[float | None]:
@@ -196,6 +200,7 @@ class _Measure:
         held = [
             (attempt.start_s, attempt.end_s, float(self.basis.devices.of(attempt)))
             for attempt in replay.attempts
+            if not attempt.is_on_plan
         ]
         means = by_hour_of_week(held, begins=self.history.begins, length_s=self.basis.horizon_s)
         return [None if mean is None or not there else mean / there for mean in means]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from trainmaster_client.simulate.comparison.devices import Devices
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome
 from trainmaster_client.simulate.comparison.priority_classes import PriorityClass, class_of
-from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt, WarmInterval
+from trainmaster_client.simulate.engine.replays import RESIZED, Replay, ReplayedAttempt, WarmInterval
 
 HOUR_S = 3600
 MEDIAN, HIGH, HIGHEST = 0.5, 0.9, 0.99
@@ -93,7 +93,7 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
     attempts, devices = replay.attempts, basis.devices
     horizon_s = basis.horizon_s
     there = capacity_device_s(replay, devices, horizon_s=horizon_s)
-    stopped = [attempt for attempt in attempts if attempt.end == "preempted"]
+    stopped = [attempt for attempt in attempts if attempt.end in {"preempted", RESIZED}]
     delays = [
         (basis.weight(outcome), s) for outcome in outcomes.values() if (s := outcome.delay_s) is not None
     ]
@@ -112,7 +112,7 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
         startup_h=sum((attempt.train_s - attempt.start_s) * devices.of(attempt) for attempt in attempts)
         / HOUR_S,
         idle_warm_h=sum(idle_s(interval) * devices.of(interval) for interval in replay.warm) / HOUR_S,
-        preemptions=len(stopped),
+        preemptions=sum(attempt.end == "preempted" for attempt in attempts),
         interruptions=sum(attempt.end == "interrupted" for attempt in attempts),
         starts=len(attempts),
         warm_starts=sum(attempt.warm for attempt in attempts),
@@ -120,7 +120,7 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
 
 
 def capacity_devices(replay: Replay, devices: Devices) -> int:
-    """Return the capacity of all pools together, as it was replayed: the largest by a calendar."""
+    """Return the capacity of all pools together, as it was replayed: the largest by a calendar, no plans."""
     return sum(
         count * devices.each(instance_type)
         for by_choice in replay.capacity.values()
@@ -130,7 +130,7 @@ def capacity_devices(replay: Replay, devices: Devices) -> int:
 
 
 def capacity_device_s(replay: Replay, devices: Devices, *, horizon_s: int) -> int:
-    """Return the device-seconds that there were until the horizon, with what a calendar took away."""
+    """Return the device-seconds that there were until the horizon, by calendars and windows of plans."""
     constant = replace(
         replay,
         capacity={
@@ -146,7 +146,19 @@ def capacity_device_s(replay: Replay, devices: Devices, *, horizon_s: int) -> in
         for step, end in zip(steps, ends, strict=True):
             lasts_s = max(0, min(end, horizon_s) - step.since_s)
             by_calendar += lasts_s * sum(count * devices.each(name) for name, count in step.instances.items())
-    return capacity_devices(constant, devices) * horizon_s + by_calendar
+    on_plans = sum(
+        max(0, min(window.until_s, horizon_s) - max(window.since_s, 0))
+        * window.instances
+        * devices.each(plan.instance_type)
+        for plan in replay.plans
+        for window in plan.windows
+    )
+    return capacity_devices(constant, devices) * horizon_s + by_calendar + on_plans
+
+
+def plan_devices(replay: Replay, devices: Devices) -> int:
+    """Return the devices of all training plans together, each in its largest window."""
+    return sum(plan.most * devices.each(plan.instance_type) for plan in replay.plans)
 
 
 def idle_s(interval: WarmInterval) -> int:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from trainmaster.core.jobs.end_conditions import ParentEnd, holds_after
 
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
-from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import RESIZED, Replay, ReplayedAttempt
 
 
 class Fate(StrEnum):
@@ -42,7 +42,7 @@ _PARENT_ENDS = {
     Fate.NEVER_ELIGIBLE: ParentEnd.STOPPED,
 }
 """Ends that jobs which wait for this one hear of."""
-_COMES_BACK = frozenset({"preempted", "interrupted"})
+_COMES_BACK = frozenset({"preempted", "interrupted", RESIZED})
 """Ends of attempts after which the job waits again."""
 
 

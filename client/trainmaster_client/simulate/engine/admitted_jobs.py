@@ -73,7 +73,7 @@ class Admission:
         if pool is None:
             return Refused(reason=_no_pool(job, policy))
         vector = _vector(job)
-        refusal = _too_many(vector, pool) or self._violation(job)
+        refusal = _too_many(job, _least(job, vector), pool) or self._violation(job)
         if refusal is not None:
             return Refused(reason=refusal)
         team = policy.team(job.team)
@@ -155,7 +155,22 @@ def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
     return Shape(vector=vector, warm_key=key if is_kept else None)
 
 
-def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
+def _least(job: PastJob, vector: dict[Capacity, int]) -> dict[Capacity, int]:
+    """Return what the job needs at least: an elastic one its least width."""
+    return vector if job.elastic is None else dict.fromkeys(vector, job.elastic.widths.least)
+
+
+def shapes_of(job: PastJob, admitted: Admitted) -> tuple[Shape, ...]:
+    """Return the shapes that the job may start in: an elastic one's widths, the largest first."""
+    if job.elastic is None:
+        return (admitted.shape,)
+    (capacity,) = admitted.shape.vector
+    return tuple(Shape(vector={capacity: count}) for count in reversed(job.elastic.widths.counts))
+
+
+def _too_many(job: PastJob, vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
+    if _fits_a_plan(job, pool):
+        return None
     there = pool_vector(replace(pool, capacity=pool.most_capacity))
     for capacity, count in sorted(vector.items()):
         most = there.get(capacity, 0)
@@ -163,6 +178,17 @@ def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
             has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
             return f"asks for {count}, but pool {pool.name} has {has} in all"
     return None
+
+
+def _fits_a_plan(job: PastJob, pool: PoolPolicy) -> bool:
+    """Tell whether a plan of the pool has so many instances; one that was named is taken as any of them."""
+    if len(job.instances) > 1:
+        return False
+    ((instance_type, count),) = job.instances.items()
+    return any(
+        plan.instance_type == instance_type and count <= plan.total and entry.is_open_to(job.team)
+        for entry, plan in pool.known_plans
+    )
 
 
 def _no_pool(job: PastJob, policy: Policy) -> str:
@@ -178,7 +204,7 @@ def traits_of(job: PastJob, admitted: Admitted) -> Traits:
     """Return the traits in the history that tell how long a job trains."""
     return Traits(
         team=job.team,
-        lane=lane_text([admitted.shape], Choice.FIRST_FIT),
+        lane=lane_text(shapes_of(job, admitted), Choice.FIRST_FIT),
         limit=job.max_runtime,
         name=job.name,
         image=job.image,
@@ -202,7 +228,8 @@ def submitted(job: PastJob, admitted: Admitted, known: Known) -> Job:
         pool=admitted.pool.name,
         submitted_by=job.submitted_by,
         submitted_at=at.replace(microsecond=at.microsecond // 1000 * 1000),  # the table keeps milliseconds
-        shapes=(admitted.shape,),
+        shapes=shapes_of(job, admitted),
+        widths=None if job.elastic is None else job.elastic.widths,
         preemptible=job.preemptible,
         max_runtime=job.max_runtime,
         max_wait=job.max_wait,

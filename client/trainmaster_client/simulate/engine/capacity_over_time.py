@@ -1,4 +1,4 @@
-"""The capacity of a replayed pool over time, by its calendar and its reservations."""
+"""The capacity of a replayed pool over time, by its calendar, its reservations and its training plans."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
+from trainmaster.core.policy.plan_windows import PLANS_AHEAD
 from trainmaster.core.policy.pool_changes import (
     AHEAD,
     BEFORE,
@@ -33,7 +34,7 @@ class CapacityOverTime:
     @classmethod
     def of(cls, pool: PoolPolicy, *, begins: datetime) -> Self | None:
         """Return the changes of a pool; None if it stays as it is."""
-        if not changes_with_time(pool):
+        if not changes_with_time(pool) and not pool.known_plans:
             return None
         since, until = hour_of(begins) - BEFORE, hour_of(begins) + AHEAD
         changes = changes_of(pool, since=since, until=until, zone_of=ZoneInfo)
@@ -52,7 +53,11 @@ class CapacityOverTime:
         self.changes = (*past, *(change for change in self.changes if change.at > now))
         known = [change for change in self.changes if change.at <= now or change.at < hour + AHEAD]
         pool = pool_at(self.written, known, now)
-        self.next_look = min([hour + _HOUR, *(change.at for change in pool.ahead[:1])])
+        if self.written.seen_plans:
+            pool = pool.with_plans(self.written.seen_plans, now=now, until=hour + PLANS_AHEAD)
+        by_the_clock = [change.at for change in pool.ahead[:1]]
+        windows = [change.at for change in pool.plans_ahead[:1]]
+        self.next_look = min([hour + _HOUR, *by_the_clock, *windows])
         return pool
 
     def fork(self) -> Self:

@@ -16,6 +16,7 @@ from trainmaster_client.simulate.engine.event_queue import Event, EventQueue, Wh
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 from trainmaster_client.simulate.engine.replay_progress import Progress
 from trainmaster_client.simulate.engine.replay_setting import Setting
+from trainmaster_client.simulate.engine.replayed_plans import notes_on_plans, replayed_plans
 from trainmaster_client.simulate.engine.replays import CapacityStep, Replay
 from trainmaster_client.simulate.engine.runs import SECOND, TICK, exact_s, in_s
 from trainmaster_client.simulate.engine.tally import Tally
@@ -56,7 +57,12 @@ def pools_with_children(history: History, policy: Policy) -> list[PoolNames]:
 
 def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
     """Make a replay in which nothing has happened: capacities, and the jobs that are refused."""
-    replay = Replay(policy=label, capacity=capacities(policy), steps=capacity_steps(history, policy))
+    replay = Replay(
+        policy=label,
+        capacity=capacities(policy),
+        steps=capacity_steps(history, policy),
+        plans=replayed_plans(history, policy),
+    )
     cut = 0
     for job, outcome in judged(history, policy):
         if isinstance(outcome, Admitted):
@@ -71,6 +77,7 @@ def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
         replay.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
     if by_the_clock := [pool.name for pool in policy.pools if changes_with_time(pool)]:
         replay.notes.append(f"Capacity by the clock is replayed in {', '.join(by_the_clock)}.")
+    replay.notes += notes_on_plans(policy)
     return replay
 
 

@@ -1,9 +1,9 @@
 """Tells whether a plan can have an action at all, from a few looks at the snapshot."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
-from trainmaster.core.jobs.instances import Capacity, total
+from trainmaster.core.jobs.instances import Capacity, Shape, total
 from trainmaster.core.planning.array_actions import array_actions
 from trainmaster.core.planning.capacity import (
     asked_to_stop,
@@ -12,6 +12,7 @@ from trainmaster.core.planning.capacity import (
     on_its_way,
     pool_vector,
     take,
+    with_plans,
 )
 from trainmaster.core.planning.drains import drained
 from trainmaster.core.planning.preemption import is_spared, stoppable
@@ -31,12 +32,16 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         bool(snapshot.due or snapshot.budgets)
         or any(array_actions(snapshot.arrays, expands=True))
         or snapshot.blocked
-        or (bool(pool.stops or pool.reserved) and bool(drained(snapshot, pool, now=now).actions))
+        or (
+            bool(pool.stops or pool.reserved or pool.plan_counts)
+            and bool(drained(snapshot, pool, now=now).actions)
+        )
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
         or any(_is_to_be_stopped(job) for job in asked_to_stop(snapshot.running))
         or bool(snapshot.role_starts and snapshot.holds)  # some may be given up
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
+        or _one_may_grow(snapshot, pool)
         or _one_may_preempt(snapshot, pool, now=now)
     )
 
@@ -80,22 +85,41 @@ def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
     if not snapshot.holds and not any(count > 0 for count in free.values()):
         return False  # nearly always, while a queue is long
     held = {hold.preemptor: hold.vector for hold in snapshot.holds}
+    if pool.plan_counts:
+        waiting = ((job, with_plans(job, job.shapes, pool)) for job in snapshot.waiting)
+        return any(_fits(shapes, free, held.get(job.name, {})) for job, shapes in waiting)
     vectors = {job.held for job in snapshot.waiting if len(job.shapes) == 1}  # many ask for the same
     return any(
         all(free.get(capacity, 0) >= count for capacity, count in vector) for vector in vectors
     ) or any(
-        _fits(job, free, held.get(job.name, {}))
+        _fits(job.shapes, free, held.get(job.name, {}))
         for job in snapshot.waiting
         if len(job.shapes) > 1 or job.name in held
     )
 
 
-def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity, int]) -> bool:
+def _one_may_grow(snapshot: Snapshot, pool: PoolPolicy) -> bool:
+    """Tell whether there is room for a wider width of an elastic job, worth its restart or not."""
+    narrow = [
+        (job, job.widths)
+        for job in snapshot.running
+        if job.widths is not None and sum(job.vector.values()) < job.widths.largest
+    ]
+    free = free_now(snapshot, pool_vector(pool), snapshot.holds) if narrow else {}
+    return any(
+        width < count <= width + free.get(capacity, 0)
+        for job, widths in narrow
+        for capacity, width in job.vector.items()
+        for count in widths.counts
+    )
+
+
+def _fits(shapes: Iterable[Shape], free: Mapping[Capacity, int], held: Mapping[Capacity, int]) -> bool:
     return any(
         all(
             free.get(capacity, 0) + held.get(capacity, 0) >= count for capacity, count in shape.vector.items()
         )
-        for shape in job.shapes
+        for shape in shapes
     )
 
 
@@ -117,13 +141,13 @@ def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> 
 def _one_may_reclaim(asking: Collection[WaitingJob], snapshot: Snapshot, pool: PoolPolicy) -> bool:
     """Tell whether a job within its quota waits while others borrow.
 
-    A team without a quota counts as covered only if it asks for spot alone.
+    A team without a quota counts as covered only if it asks for spot, or for training plans, alone.
     """
     if not pool.quotas:
         return False  # then everybody is covered
     if pool.quotas.keys().isdisjoint([job.team for job in asking]):
         asked_for = {capacity for job in asking for shape in job.shapes for capacity in shape.vector}
-        if not any(capacity.is_spot for capacity in asked_for):
+        if not any(capacity.is_spot or capacity.is_plan for capacity in asked_for) and not pool.plan_counts:
             return False
     tier = Quotas.of(pool, snapshot.running, snapshot.waiting).tier
     return any(tier(job.name) == COVERED for job in asking) and any(

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import log2
 from typing import Literal, TypeAlias
 
 from trainmaster.core.arrays.array_model import DEFAULT_STOP_AFTER
 from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.widths import Widths
+from trainmaster.core.planning.width_worth import PER_DOUBLING
 
 from trainmaster_client.simulate.engine.assumptions import (
     COLD_START,
@@ -26,6 +29,8 @@ AskedCapacity: TypeAlias = Literal["on-demand", "spot", "plan"]
 """Capacity type that a job asked for; ``plan``: training plans and nothing else."""
 STOPPED_FOR_OTHERS = frozenset({ReasonCode.PREEMPTION, ReasonCode.WINDOW})
 """Codes of ends at which the queue stopped an attempt for others: for a job, or for the clock."""
+RESIZES = frozenset({ReasonCode.SHRINK, ReasonCode.GROW, ReasonCode.MAX_RUNTIME_AT_WIDTH})
+"""Codes of ends after which an elastic job continues at another width."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +119,20 @@ class PastArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastWidths:
+    """Widths of an elastic job, and how fast it trains at each."""
+
+    widths: Widths
+    speeds: Mapping[int, float]
+    """Speed by width, as a share of that at the largest; ``usual_speeds`` where the source does not tell."""
+
+
+def usual_speeds(widths: Widths) -> dict[int, float]:
+    """Return the speeds that the planner assumes of a job which has not shown its own."""
+    return {count: PER_DOUBLING ** log2(count / widths.largest) for count in widths.counts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
     """A job of the past. Deciders see the request, never ``trains_for``, ``breaks`` and ``attempts``."""
 
@@ -130,7 +149,9 @@ class PastJob:
     priority: int
     max_runtime: timedelta
     trains_for: timedelta
-    """Training that counted, of all attempts together: the time it trains if it is never stopped."""
+    """Training that counted, of all attempts together: the time it trains if it is never stopped.
+
+    An elastic job's times of training are as if at its largest width; ``instances`` are those of it, too."""
     end: Literal["completed", "failed", "stopped"]
     """State of the job once it has trained that long."""
     saves_every: timedelta | None
@@ -161,6 +182,10 @@ class PastJob:
     """Tasks of one array are submitted at one instant, in the order of their indices."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
+    elastic: PastWidths | None = None
+    """Widths that it may run at; None: it is not elastic."""
+    saves_when_stopped: bool = False
+    """Whether it saves within SageMaker's 120 seconds after a stop, so that a stop loses no training."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from trainmaster_client.simulate.engine.event_queue import LONGEST_WAIT_S, MINUT
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, PastJob
 from trainmaster_client.simulate.engine.pool_passes import PoolPasses
 from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.engine.progress_looks import read_progress
 from trainmaster_client.simulate.engine.replay_setting import Setting
 from trainmaster_client.simulate.engine.replays import end_text
 from trainmaster_client.simulate.engine.runs import Finish, Run
@@ -123,8 +124,9 @@ class PoolReplay:
             or idle_s < GIVE_UP_S
         ):
             return int(now // MINUTE_S + 1) * MINUTE_S
-        if self.state.lanes and self.state.rules.ahead and idle_s < LONGEST_WAIT_S:
-            return -(-self.sagemaker.second(self.state.rules.ahead[0].at) // MINUTE_S) * MINUTE_S
+        ahead = [change[0].at for change in (self.state.rules.ahead, self.state.rules.plans_ahead) if change]
+        if self.state.lanes and ahead and idle_s < LONGEST_WAIT_S:
+            return -(-self.sagemaker.second(min(ahead)) // MINUTE_S) * MINUTE_S
         if self.state.budgets.limits and idle_s < LONGEST_MONTHS_S:
             month = start_of_month(self.sagemaker.now)
             next_month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
@@ -236,6 +238,7 @@ class PoolReplay:
 
     def _reconcile(self) -> None:
         self.minute_put = False
+        read_progress(self.turns.of(self.sagemaker.now), self.state, self.sagemaker)
         self._look_for_checkpoints()
         if not self.state.rules.spot_capacity:
             return
@@ -266,7 +269,7 @@ class PoolReplay:
                 if written_at is not None and written_at != entry.checkpoint.last:
                     written[name] = written_at
                 else:
-                    next_s = self.sagemaker.courses[name].saves_next_after(run.trained_s(second))
+                    next_s = self.sagemaker.courses[name].saves_next_after(run.trained_s(second), run.vector)
                     self.turns.found_nothing(name, run, entry, until=run.since_s + next_s)
         return written
 

@@ -62,18 +62,18 @@ class PoolState:
     running_read: tuple[RunningJob, ...] | None = ()
     """Running jobs as a snapshot has them; None if they have changed since."""
     over_time: CapacityOverTime | None = None
-    """Changes of ``rules`` by a calendar and reservations; None: there are none."""
+    """Changes of ``rules`` by a calendar, reservations and plans; None: there are none."""
     version: int = 0
     """It rises with each change of what a snapshot has."""
 
     @classmethod
     def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
         """Make the state of an empty pool."""
-        prices = PriceTable(overrides=policy.prices)
+        prices = policy.price_table
         return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
 
     def follow(self, now: datetime) -> None:
-        """Take over what the calendar and reservations have changed."""
+        """Take over what the calendar, reservations and windows of plans have changed."""
         if self.over_time is None or self.over_time.is_as_asked(now):
             return
         rules = self.over_time.at(now)

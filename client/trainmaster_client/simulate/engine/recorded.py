@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, History, PastAttempt, PastJob
-from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import ON_PLAN, RESIZED, Replay, ReplayedAttempt
 from trainmaster_client.simulate.engine.runs import SECOND
 
 RECORDED = "recorded"
@@ -25,9 +25,9 @@ _ENDS = {
     "loss-not-finite": "stopped",
     "loss-diverged": "stopped",
     "loss-plateau": "stopped",
-    "shrink": "stopped",
-    "grow": "stopped",
-    "max-runtime-at-width": "stopped",
+    "shrink": RESIZED,
+    "grow": RESIZED,
+    "max-runtime-at-width": RESIZED,
 }
 """Name of an attempt's end by its code; every other code is of a failure."""
 
@@ -59,7 +59,7 @@ def _row(history: History, job: PastJob, number: int, attempt: PastAttempt) -> R
         attempt=number,
         pool=job.pool or NO_POOL,
         instance_type="+".join(sorted(job.instances)),
-        capacity_type=job.capacity_type if attempt.plan is None else f"plan/{attempt.plan}",
+        capacity_type=job.capacity_type if attempt.plan is None else f"{ON_PLAN}{attempt.plan}",
         instances=sum(job.instances.values()),
         start_s=start_s,
         train_s=train_s,

@@ -7,8 +7,12 @@ from typing import NamedTuple
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle.change import Change
 
-from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPED_FOR_OTHERS
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, RESIZES, STOPPED_FOR_OTHERS
 
+RESIZED = "resized"
+"""End of an attempt of an elastic job that continues at another width."""
+ON_PLAN = "plan/"
+"""Beginning of the capacity type of attempts on training plans; the plan's name follows."""
 PLAIN_QUEUE = "plain queue"
 """Label of the column of a queue that goes by priority alone."""
 
@@ -31,7 +35,8 @@ class ReplayedAttempt(NamedTuple):
     """Second from which its instances are free."""
     end: str
     """``completed``; ``failed``, also where the job is tried again; ``stopped`` by a user or at its run time;
-    ``preempted``; ``interrupted``: it left spot; ``live`` at the instant up to which was replayed."""
+    ``preempted``; ``interrupted``: it left spot; ``resized``: it continues at another width; ``live`` at the
+    instant up to which was replayed."""
     lost_s: int
     """Training that has to be done again."""
     warm: bool
@@ -39,6 +44,10 @@ class ReplayedAttempt(NamedTuple):
     preempted_by: str | None = None
     stopping_s: int = 0
     """Seconds between the stop and ``end_s``: held, without training; 0 if it was not stopped."""
+
+    @property
+    def is_on_plan(self) -> bool:
+        return self.capacity_type.startswith(ON_PLAN)
 
 
 class WarmInterval(NamedTuple):
@@ -49,6 +58,42 @@ class WarmInterval(NamedTuple):
     instances: int
     since_s: int
     until_s: int
+
+
+class ReplayedWindow(NamedTuple):
+    """A window of a training plan. Seconds since ``History.begins``."""
+
+    since_s: int
+    until_s: int
+    ends_s: int
+    """Second from which SageMaker ends its instances."""
+    instances: int
+
+
+class ReplayedPlan(NamedTuple):
+    """A training plan that a replay has."""
+
+    pool: str
+    name: str
+    instance_type: str
+    fee_usd: float | None
+    """Paid for all its windows, those outside of the history too; None if it is not known."""
+    windows: Sequence[ReplayedWindow]
+
+    @property
+    def capacity_type(self) -> str:
+        """Return the capacity type of attempts on it."""
+        return f"{ON_PLAN}{self.name}"
+
+    @property
+    def paid_s(self) -> int:
+        """Return the instance-seconds of all its windows."""
+        return sum(window.instances * (window.until_s - window.since_s) for window in self.windows)
+
+    @property
+    def most(self) -> int:
+        """Return its instances in the largest window."""
+        return max((window.instances for window in self.windows), default=0)
 
 
 class CapacityStep(NamedTuple):
@@ -72,6 +117,8 @@ class Replay:
     """
     steps: Mapping[str, Sequence[CapacityStep]] = field(default_factory=dict)
     """On-demand capacity over time, by pool, of those with a calendar."""
+    plans: Sequence[ReplayedPlan] = ()
+    """Training plans, beside ``capacity``."""
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
@@ -92,6 +139,8 @@ def end_text(change: Change) -> str:
         return INTERRUPTED
     if reason is not None and reason.code in STOPPED_FOR_OTHERS:
         return "preempted"
+    if reason is not None and reason.code in RESIZES:
+        return RESIZED
     if change.after.state is JobState.COMPLETED:
         return "completed"
     return "stopped" if change.after.state is JobState.STOPPED else "failed"

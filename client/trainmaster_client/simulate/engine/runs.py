@@ -36,6 +36,16 @@ def exact_s(seconds: float) -> float:
     return round(seconds, 3)
 
 
+def work_s(trained_s: float, speed: float) -> float:
+    """Return the training that counts of a time: of an elastic job as if at its largest width."""
+    return trained_s if speed == 1 else exact_s(trained_s * speed)
+
+
+def wall_s(work: float, speed: float) -> float:
+    """Return the time in which so much is trained."""
+    return work if speed == 1 else exact_s(work / speed)
+
+
 class Finish(Enum):
     """Ends of training that is not stopped."""
 
@@ -54,7 +64,7 @@ class Course:
     breaks: tuple[Break, ...]
     """Still to come."""
     done_s: float = 0
-    """Training that is safe in checkpoints."""
+    """Training that is safe in checkpoints, like all of a course as if at the largest width."""
     since_break_s: float = 0
     """Training since the last one."""
     has_trained: bool = False
@@ -71,6 +81,11 @@ class Course:
             return None
         return in_s(self.past.trains_for)
 
+    def speed_at(self, vector: Vector) -> float:
+        """Return the speed of an attempt, as a share of that at the job's largest width."""
+        elastic = self.past.elastic
+        return 1 if elastic is None else elastic.speeds[sum(vector.values())]
+
     def saved_after(self, trained_s: float) -> float:
         """Return the training of the job that is in checkpoints after ``trained_s`` more of it."""
         every = self.saves_every_s
@@ -78,11 +93,18 @@ class Course:
             return 0
         return max(exact_s(exact_s(self.done_s + trained_s) // every * every), self.done_s)
 
-    def saves_next_after(self, trained_s: float) -> float:
+    def saved_within(self, trained_s: float, vector: Vector) -> float:
+        """Return how much of what an attempt has trained is in checkpoints, in seconds of the attempt."""
+        speed = self.speed_at(vector)
+        return wall_s(self.saved_after(work_s(trained_s, speed)) - self.done_s, speed)
+
+    def saves_next_after(self, trained_s: float, vector: Vector) -> float:
         """Return the seconds that the attempt has trained when it writes its next checkpoint after these."""
         if self.saves_every_s is None:
             return math.inf
-        return exact_s(self.saved_after(trained_s) + self.saves_every_s - self.done_s)
+        speed = self.speed_at(vector)
+        saved = self.saved_after(work_s(trained_s, speed))
+        return wall_s(exact_s(saved + self.saves_every_s - self.done_s), speed)
 
     def after(self, trained_s: float, *, broke: bool = False, lost_s: float | None = None) -> "Course":
         """Return the course after more training; a stop leaves what was saved, or all but ``lost_s``."""
@@ -185,13 +207,28 @@ def _was_stopped(then: PastAttempt) -> bool:
     )
 
 
-def lost_then_s(course: Course, number: int, trained_s: float) -> float | None:
-    """Return what the same attempt lost; None if the job did not come back after it, or saves nothing."""
-    then = as_it_was(course, number)
-    came_back = number < len(course.past.attempts) - 1
+def lost_then_s(course: Course, run: Run, trained_s: float) -> float | None:
+    """Return what the same attempt lost; None if the job did not come back after it, or saves nothing.
+
+    A stop loses nothing of a job that saves when it is stopped.
+    """
+    if course.past.saves_when_stopped and run.stopped_s is not None:
+        return 0
+    then = as_it_was(course, run.number)
+    came_back = run.number < len(course.past.attempts) - 1
     if course.saves_every_s is None or then is None or then.training_since is None or not came_back:
         return None
     return min(in_s(then.lost), trained_s)
+
+
+def settled(course: Course, run: Run, *, now: float, broke: bool) -> tuple[Course, float]:
+    """Return the course after an attempt, and the seconds of the attempt that no checkpoint has."""
+    speed = course.speed_at(run.vector)
+    trained = work_s(run.trained_s(run.last_s(now)), speed)
+    lost_s = lost_then_s(course, run, trained) if broke or run.stopped_s is not None else None
+    after = course.after(trained, broke=broke, lost_s=lost_s)
+    again_s = wall_s(exact_s(course.done_s + trained - after.done_s), speed)
+    return after, exact_s(run.lost_s + again_s)
 
 
 def replaced_s(course: Course, *, number: int, interruption: int) -> float:
@@ -217,19 +254,20 @@ def _until_break(course: Course, number: int) -> float:
     return max(exact_s(in_s(coming.after) - course.since_break_s), 0)
 
 
-def finish_of(course: Course, *, number: int, left_s: float) -> tuple[Finish, float]:
+def finish_of(course: Course, run: Run, *, left_s: float) -> tuple[Finish, float]:
     """Return how this time of training ends, and after how long.
 
     Args:
         course: Without interruptions, where the attempt is not on spot.
-        number: Of the attempt.
+        run: The attempt.
         left_s: Of the attempt's MaxRuntimeInSeconds.
     """
     ends: list[tuple[float, Finish]] = []
+    speed = course.speed_at(run.vector)
     if course.breaks:  # at the very end too: it came back after it
-        ends.append((_until_break(course, number), Finish.BREAK))
+        ends.append((wall_s(_until_break(course, run.number), speed), Finish.BREAK))
     if course.trains_s is not None:
-        ends.append((max(exact_s(course.trains_s - course.done_s), 0), Finish.DONE))
+        ends.append((wall_s(max(exact_s(course.trains_s - course.done_s), 0), speed), Finish.DONE))
     ends.append((left_s, Finish.MAX_RUNTIME))
     length, finish = min(ends, key=lambda end: end[0])
     return finish, length

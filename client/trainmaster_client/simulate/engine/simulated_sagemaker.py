@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
 from trainmaster_client.simulate.engine.event_queue import EventQueue, What
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPING, AccountBounds, Pace, PastJob
-from trainmaster_client.simulate.engine.replays import ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import RESIZED, ReplayedAttempt
 from trainmaster_client.simulate.engine.runs import (
     SECOND,
     Course,
@@ -22,8 +22,8 @@ from trainmaster_client.simulate.engine.runs import (
     exact_s,
     finish_of,
     in_s,
-    lost_then_s,
     replaced_s,
+    settled,
     startup_s,
     stop_s,
 )
@@ -35,7 +35,7 @@ from trainmaster_client.simulate.engine.status_news import (
     upload_s,
 )
 
-ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
+ENDS_WITH_LOSS = frozenset({"failed", "preempted", RESIZED, INTERRUPTED})
 """Ends with which training that no checkpoint has is lost; with others the job had come to its end."""
 AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 """The only news of an attempt that is being stopped."""
@@ -115,17 +115,17 @@ class SimulatedSageMaker:
         return course.trains_s is None or not has_trained
 
     def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
-        """Tell whether the account refuses more of a type (ResourceLimitExceeded); warm pools count."""
+        """Tell whether the account's quota of a type refuses more; warm pools count, plans do not."""
         kept, limits = warm or {}, self.account.instances
         return any(
             self._live(kind.instance_type) + kept.get(kind, 0) + count > limits[kind.instance_type]
             for kind, count in vector.items()
-            if kind.instance_type in limits
+            if kind.instance_type in limits and not kind.is_plan
         )
 
     def _live(self, instance_type: str) -> int:
         held = (holding for run in self.runs.values() for holding in run.vector.items())
-        return sum(count for capacity, count in held if capacity.instance_type == instance_type)
+        return sum(count for kind, count in held if kind.instance_type == instance_type and not kind.is_plan)
 
     def begin(self, name: str, request: Asked, *, warm: bool = False) -> None:
         """Create an attempt, which is accepted at once."""
@@ -197,7 +197,7 @@ class SimulatedSageMaker:
     def _train(self, name: str, run: Run, *, since_s: float, news: Sequence[float]) -> None:
         """Plan the training from ``since_s`` on, and the event that ends it."""
         left_s = max(run.max_runtime_s - run.trained_before_s, 0)
-        finish, length = finish_of(self.courses[name], number=run.number, left_s=left_s)
+        finish, length = finish_of(self.courses[name], run, left_s=left_s)
         self.serial += 1
         over_s, upload_since_s = exact_s(since_s + length), None
         self._put(since_s, What.TRAINS, name)
@@ -220,15 +220,13 @@ class SimulatedSageMaker:
         """End an attempt: its instances are free."""
         run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.event_queue.now
-        trained = run.trained_s(run.last_s(self.event_queue.now))
-        lost_s = lost_then_s(course, run.number, trained) if broke or run.stopped_s is not None else None
-        after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
-        return Ended(run=run, lost_s=exact_s(run.lost_s + course.done_s + trained - after.done_s))
+        self.courses[name], lost_s = settled(course, run, now=self.event_queue.now, broke=broke)
+        return Ended(run=run, lost_s=lost_s)
 
     def saved_at(self, name: str) -> datetime | None:
         """Return when the newest checkpoint of this attempt was written; S3 has whole seconds."""
         run, course = self.runs[name], self.courses[name]
-        saved = course.saved_after(run.trained_s(self.event_queue.now)) - course.done_s
+        saved = course.saved_within(run.trained_s(self.event_queue.now), run.vector)
         return self.instant(int(run.since_s + saved)) if saved > 0 else None
 
     def progress(self, job: Job) -> Observation:
@@ -279,7 +277,7 @@ class SimulatedSageMaker:
             attempt=run.number,
             pool=self.pool,
             instance_type="+".join(sorted({capacity.instance_type for capacity in run.vector})),
-            capacity_type="spot" if run.is_spot else "on-demand",
+            capacity_type=next(iter(run.vector)).partition(":")[2] or "on-demand",
             instances=sum(run.vector.values()),
             start_s=int(run.start_s),
             train_s=int(min(run.train_s, run.last_s(now))),

@@ -13,6 +13,7 @@ from trainmaster.core.policy.keys import keys_of
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.replayed_plans import with_known_plans
 
 Document = dict[str, Any]
 
@@ -168,4 +169,5 @@ def _written_out(pool: PoolPolicy) -> Document:
 
 
 def _parsed(document: Document, policy: Policy) -> Policy:
-    return parse_policy(document, defaults=policy.defaults)
+    known = {arn: plan for pool in policy.pools for arn, plan in pool.seen_plans.items()}
+    return with_known_plans(parse_policy(document, defaults=policy.defaults), known)

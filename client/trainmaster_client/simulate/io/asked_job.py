@@ -72,7 +72,7 @@ def _from_request(document: Mapping[str, Any], history: History, team: str, sour
         submitted_at=history.begins,
         pool=None,
         instances={capacity.instance_type: count for capacity, count in vector.items()},
-        capacity_type="spot" if ask.shapes[0].capacity_type is CapacityType.SPOT else "on-demand",
+        capacity_type=ask.shapes[0].capacity_type.value,
         priority=ask.options.priority,
         max_runtime=ask.max_runtime,
         trains_for=ask.max_runtime,

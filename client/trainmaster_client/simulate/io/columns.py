@@ -9,8 +9,10 @@ from trainmaster_client.simulate.engine.event_loop import nothing_yet
 from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.engine.recorded import recorded
 from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.replayed_plans import with_bought, without_plans
 from trainmaster_client.simulate.engine.replays import Replay
 from trainmaster_client.simulate.engine.variations import sized_to, without_team
+from trainmaster_client.simulate.io.bought_plans import WrittenPlan, bought, plan_sentences
 from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
 
 
@@ -23,6 +25,24 @@ class ColumnPlan:
     is_recorded: bool = False
     """Whether the column is how it really went; the policy then does not count."""
     without_teams: tuple[str, ...] = ()
+
+
+def columns_with_plans(
+    label: str, policy: Policy, plans: Sequence[WrittenPlan], history: History
+) -> tuple[list[ColumnPlan], list[str]]:
+    """Return the column of a policy with training plans as if they had been bought, and sentences on them.
+
+    Without plans there is neither.
+
+    Raises:
+        InvalidArgumentError: A plan does not fit the history, or no pool has its instance type.
+    """
+    if not plans:
+        return [], []
+    added = bought(plans, history)
+    text = ", ".join(plan.label for plan in plans)
+    column = ColumnPlan(label=f"{label}, {text}", policy=with_bought(policy, added))
+    return [column], list(plan_sentences(added, history))
 
 
 def replays_of(history: History, plans: Sequence[ColumnPlan], *, progress: Progress) -> list[Replay]:
@@ -46,7 +66,7 @@ def _with_left_out(result: Replay, history: History, teams: Sequence[str]) -> Re
 
 
 def _column(plan: ColumnPlan, history: History) -> Column:
-    policy = plan.policy if plan.is_plain else without_idle_budgets(history, plan.policy)
+    policy = without_plans(plan.policy) if plan.is_plain else without_idle_budgets(history, plan.policy)
     return Column(label=plan.label, history=history, policy=policy, is_plain=plan.is_plain)
 
 

@@ -14,6 +14,8 @@ from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerErro
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.engine.assumptions import ASSUMED, NOT_MODELLED
 from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.replayed_plans import with_known_plans
+from trainmaster_client.simulate.io.known_plans import known_plans
 from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
 from trainmaster_client.simulate.page.document import PageFacts, page
 from trainmaster_client.simulate.sources import history_from_account
@@ -77,6 +79,9 @@ def replay_policy(
     wanted = policy_of(document, source=label)
     answer = api.policy()
     in_force = parse_policy(_document(answer, api), is_stored=True)
+    if any(pool.plans for pool in (*in_force.pools, *wanted.pools)):
+        known = known_plans(api.pools().get("pools") or (), where=api.api_url)
+        wanted, in_force = with_known_plans(wanted, known), with_known_plans(in_force, known)
     since = recorded_since(api, [pool.name for pool in in_force.pools], period)
     if since is None:
         raise InvalidArgumentError(

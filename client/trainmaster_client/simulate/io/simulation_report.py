@@ -11,7 +11,13 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.memory.accelerators import gpus
 
 from trainmaster_client.report import Report
-from trainmaster_client.simulate.comparison.audits import lost_jobs, most_held, over_capacity, wrong_training
+from trainmaster_client.simulate.comparison.audits import (
+    lost_jobs,
+    most_held,
+    outside_windows,
+    over_capacity,
+    wrong_training,
+)
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
 from trainmaster_client.simulate.comparison.figure_rows import figure_rows
 from trainmaster_client.simulate.comparison.figures import Waits
@@ -109,6 +115,9 @@ def _check(report: Report, where: str, column: Column) -> None:
     )
     for name, broken in zip(names, findings, strict=True):
         report.check(f"{where}-{name}", expected=[], actual=broken)
+    if column.replay.plans:
+        name = "nothing-trains-on-a-plan-without-instances"
+        report.check(f"{where}-{name}", expected=[], actual=outside_windows(column.replay))
 
 
 def _run(seed: int, comparison: Comparison) -> dict[str, Any]:
@@ -173,6 +182,7 @@ def _replay(column: Column) -> dict[str, Any]:
             "idle_warm": round(column.bill.idle_warm_usd, 2),
             "unpriced": list(column.bill.unpriced),
         },
+        **_plans(column),
         "preemptions": [
             {"preemptor": taker, "victim": victim, "times": times}
             for (taker, victim), times in sorted(column.preemptions.by_teams.items())
@@ -219,6 +229,15 @@ def _csv(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
         text.seek(0)
         text.truncate()
     return lines
+
+
+def _plans(column: Column) -> dict[str, Any]:
+    """Return training plans and what became of their hours; no new key where there are none."""
+    bill, plans = column.bill.plans, column.replay.plans
+    if bill is None:
+        return {}
+    listed = [plan._asdict() | {"windows": [window._asdict() for window in plan.windows]} for plan in plans]
+    return {"plans": listed, "plans_use": _finite(asdict(bill))}
 
 
 def _waits(waits: Waits) -> Any:  # noqa: ANN401  JSON

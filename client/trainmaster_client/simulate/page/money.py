@@ -1,5 +1,8 @@
 """Shows what the columns cost, and on what."""
 
+from collections.abc import Sequence
+
+from trainmaster_client.simulate.comparison.bills import Bill
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
 from trainmaster_client.simulate.comparison.headlines import cost_finding
 from trainmaster_client.simulate.comparison.wording import money_text
@@ -12,21 +15,15 @@ _COSTS = (
     ("lost", "lost work and stopping"),
     ("idle", "idle warm instances"),
 )
+_UNUSED = ("plan", "unused on training plans")
+_FEES = " On a training plan an attempt costs its share of the fee; what no job used of it is shown apart."
 
 
 def cost_section(comparison: Comparison) -> Node:
     top = max((column.bill.total_usd for column in comparison.columns), default=0) or 1.0
     bars = [_cost_bar(column, top) for column in comparison.columns]
-    unpriced = sorted(
-        {instance_type for column in comparison.columns for instance_type in column.bill.unpriced}
-    )
-    warning = (
-        [node("p", f"Without a price, and in no sum: {', '.join(unpriced)}.", class_="warn")]
-        if unpriced
-        else []
-    )
-    rows = [_cost_row(column) for column in comparison.columns]
-    head = ["policy", "total", *(label for _, label in _COSTS)]
+    kinds = _kinds(comparison)
+    head = ["policy", "total", *(label for _, label in kinds)]
     teams = sorted({team for column in comparison.columns for team in column.bill.by_team})
     by_team = [
         [team, *(money_text(column.bill.by_team.get(team, 0.0)) for column in comparison.columns)]
@@ -37,10 +34,14 @@ def cost_section(comparison: Comparison) -> Node:
         node("h2", "Cost", id="cost"),
         figure(
             cost_finding(comparison),
-            legend((f"cost-{kind}", label) for kind, label in _COSTS),
+            legend((f"cost-{kind}", label) for kind, label in kinds),
             node("div", *bars, class_="bars"),
-            *warning,
-            table(head, rows, caption="What was paid for"),
+            *_warning(comparison),
+            table(
+                head,
+                [_cost_row(column, kinds) for column in comparison.columns],
+                caption="What was paid for",
+            ),
             folded(
                 "Cost by team as a table",
                 table(
@@ -50,14 +51,29 @@ def cost_section(comparison: Comparison) -> Node:
                 ),
             ),
             note="USD at on-demand prices, from the start of an attempt until its instances are free; spot "
-            "counts as on-demand. Lower is better.",
+            "counts as on-demand. Lower is better." + (_FEES if _UNUSED in kinds else ""),
         ),
     )
 
 
+def _warning(comparison: Comparison) -> list[Node]:
+    unpriced = sorted({name for column in comparison.columns for name in column.bill.unpriced})
+    if not unpriced:
+        return []
+    return [node("p", f"Without a price, and in no sum: {', '.join(unpriced)}.", class_="warn")]
+
+
+def _kinds(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    has_plans = any(column.bill.plans for column in comparison.columns)
+    return (*_COSTS, _UNUSED) if has_plans else _COSTS
+
+
+def _parts(bill: Bill) -> tuple[float, ...]:
+    return (bill.useful_usd, bill.startup_usd, bill.lost_usd, bill.idle_warm_usd, bill.unused_plan_usd)
+
+
 def _cost_bar(column: Column, top: float) -> Node:
     bill = column.bill
-    parts = (bill.useful_usd, bill.startup_usd, bill.lost_usd, bill.idle_warm_usd)
     drawn = [
         node(
             "i",
@@ -65,7 +81,7 @@ def _cost_bar(column: Column, top: float) -> Node:
             style=style(share=percent(usd / top)),
             title=f"{label}: {money_text(usd)}",
         )
-        for (kind, label), usd in zip(_COSTS, parts, strict=True)
+        for (kind, label), usd in zip((*_COSTS, _UNUSED), _parts(bill), strict=True)
         if usd > 0
     ]
     return node(
@@ -77,7 +93,6 @@ def _cost_bar(column: Column, top: float) -> Node:
     )
 
 
-def _cost_row(column: Column) -> list[str]:
+def _cost_row(column: Column, kinds: Sequence[tuple[str, str]]) -> list[str]:
     bill = column.bill
-    parts = (bill.total_usd, bill.useful_usd, bill.startup_usd, bill.lost_usd, bill.idle_warm_usd)
-    return [column.label, *map(money_text, parts)]
+    return [column.label, money_text(bill.total_usd), *map(money_text, _parts(bill)[: len(kinds)])]

@@ -207,5 +207,6 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
         "usd_per_hour": foreseen.usd_per_hour,
         "estimated_cost_usd": foreseen.cost_usd,
         "spot_record": list(foreseen.spot_record),
+        "widths": None if foreseen.widths is None else list(foreseen.widths),
     }
     return Answer(status=HTTPStatus.OK, body=body)

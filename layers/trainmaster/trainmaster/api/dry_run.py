@@ -1,13 +1,14 @@
 """Foresee what would become of a job that is not submitted: plan the pool with the job added."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from trainmaster.api.job_context import (
     NO_PROSPECT,
     TOO_SLOW,
+    Likely,
     Prospect,
     Standing,
     estimated_start,
@@ -25,11 +26,12 @@ from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.costs.spot_record import record_of
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.jobs.run_time import likely_length
+from trainmaster.core.jobs.run_time import attempt_run_time, likely_length
 from trainmaster.core.planning.actions import Plan, Preempt, Start
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
+from trainmaster.core.planning.width_worth import speed_up
 from trainmaster.core.policy import PoolPolicy
 
 
@@ -74,6 +76,8 @@ class Foreseen:
     """Expected cost in USD; None if a price is unknown."""
     spot_record: tuple[View, ...]
     """Interruption record of each spot shape."""
+    widths: tuple[View, ...] | None = None
+    """Start, end, time and cost at each width, the largest first; None if the job is not elastic."""
 
 
 UNFORESEEN = Foreseen(
@@ -97,28 +101,34 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     queued = tuple(other for other in queued if other.name != job.name)  # the same request, sent already
     position = position_behind(job, jobs_ahead(job, queued, look.shifts))
     standing = Standing(look=look, position=position, queued=queued)
-    rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
+    shape = _shape(job, decided)
+    rate = _usd_per_hour(job, shape, snapshot.prices)
+    prospect = estimated_start(job, standing, context)
+    starts = _starts_by_width(job, prospect, shape, standing, context)
     return Foreseen(
         position=standing.position,
         victims=tuple(_victims(job, decided, context)),
-        prospect=estimated_start(job, standing, context),
+        prospect=prospect,
         usd_per_hour=None if rate is None else float(rate),
-        cost_usd=_cost_usd(job, rate),
+        cost_usd=_cost_usd(job, rate, shape),
         spot_record=spot_chances(job, context),
+        widths=_width_views(job, starts, snapshot.prices),
     )
 
 
 def _foresee_child(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     """Foresee a job that waits for others: it has no position, and whom it would stop is not known yet."""
     snapshot = snapshot_of(pool, context, now=context.outside.clock())
-    rate = _usd_per_hour(job, job.shapes[0], snapshot.prices)
+    shape = job.shapes[0]
+    rate = _usd_per_hour(job, shape, snapshot.prices)
     return Foreseen(
         position=NO_POSITION,
         victims=(),
         prospect=ParentEnds(context=context).prospect(job, Standing(look=None, position=NO_POSITION)),
         usd_per_hour=None if rate is None else float(rate),
-        cost_usd=_cost_usd(job, rate),
+        cost_usd=_cost_usd(job, rate, shape),
         spot_record=spot_chances(job, context),
+        widths=_width_views(job, {}, snapshot.prices),
     )
 
 
@@ -159,8 +169,82 @@ def _usd_per_hour(job: Job, shape: Shape, prices: PriceTable) -> Decimal | None:
     return prices.vector_usd_per_hour(shape.vector)
 
 
-def _cost_usd(job: Job, usd_per_hour: Decimal | None) -> float | None:
+def _cost_usd(job: Job, usd_per_hour: Decimal | None, shape: Shape) -> float | None:
     """Price the time that such jobs are expected to train, else all of the job's MaxRuntimeInSeconds."""
-    length = likely_length(job.spec)
-    cents = cost_cents(usd_per_hour, job.spec.max_runtime if length is None else length)
+    length = _training_time(job, shape)
+    cents = cost_cents(usd_per_hour, attempt_run_time(job, shape) if length is None else length)
     return None if cents is None else cents / 100
+
+
+def _training_time(job: Job, shape: Shape) -> timedelta | None:
+    """Predict the training in a shape; None if no job like it has ended.
+
+    Lengths of elastic jobs are known as if at the largest width. How well a job that has not begun uses more
+    instances is not known, so it counts as in ``width_worth``.
+    """
+    length, widths = likely_length(job.spec), job.spec.widths
+    if length is None or widths is None:
+        return length
+    return length * speed_up(None, shape.instances, widths.largest)
+
+
+def _starts_by_width(
+    job: Job, prospect: Prospect, shape: Shape, standing: Standing, context: RequestContext
+) -> Mapping[int, Likely | None]:
+    """Estimate the starts of an elastic job at just one width each, as far as the time of an answer goes.
+
+    Args:
+        job: The job; any but an elastic one has no widths.
+        prospect: When it is likely to start at its least width or more.
+        shape: The shape in which it would start now, else its largest.
+        standing: Its place in the queue.
+        context: The call.
+    """
+    if job.spec.widths is None or standing.look is None:
+        return {}
+    begins_now = any(
+        isinstance(action, Start) and action.job.name == job.name for action in standing.look.decided.actions
+    )
+    now = shape.instances if begins_now else job.spec.widths.least
+    return {
+        choice.instances: prospect.likely
+        if choice.instances <= now
+        else _start_at(job, choice, standing, context)
+        for choice in job.shapes
+    }
+
+
+def _start_at(job: Job, shape: Shape, standing: Standing, context: RequestContext) -> Likely | None:
+    """Estimate when the job would start if it could run in no other shape."""
+    assert standing.look is not None, job.name
+    rigid = replace(job, spec=replace(job.spec, shapes=(shape,), widths=None))
+    read = standing.look.read
+    others = tuple(entry for entry in read.waiting if entry.name != job.name)
+    read = replace(read, waiting=(*others, waiting_entry(rigid)))
+    seen = replace(standing, look=replace(standing.look, read=read))
+    return estimated_start(rigid, seen, context).likely
+
+
+def _width_views(
+    job: Job, starts: Mapping[int, Likely | None], prices: PriceTable
+) -> tuple[View, ...] | None:
+    """Show what each width of an elastic job would take; None for other jobs."""
+    if job.spec.widths is None:
+        return None
+    return tuple(_width_view(job, shape, starts.get(shape.instances), prices) for shape in job.shapes)
+
+
+def _width_view(job: Job, shape: Shape, start: Likely | None, prices: PriceTable) -> View:
+    length, rate = _training_time(job, shape), _usd_per_hour(job, shape, prices)
+    end = None
+    if start is not None and length is not None:
+        end = Prospect(likely=Likely(p50=start.p50 + length, p90=start.p90 + length)).start
+    return {
+        "width": shape.instances,
+        "estimated_start": Prospect(likely=start).start,
+        "estimated_end": end,
+        "training_hours": None if length is None else round(length / timedelta(hours=1), 2),
+        "max_runtime_s": int(attempt_run_time(job, shape).total_seconds()),
+        "usd_per_hour": None if rate is None else float(rate),
+        "estimated_cost_usd": _cost_usd(job, rate, shape),
+    }

@@ -20,15 +20,25 @@ MOST_ENDINGS = 50_000
 _HOUR = timedelta(hours=1)
 
 
-def plan_views(pool: PoolPolicy, used: Vector, *, now: datetime) -> list[View]:
+def plan_views(pool: PoolPolicy, used: Vector, *, is_admin: bool, now: datetime) -> list[View]:
     """Show each plan; of one that was never described only its ARN is known.
 
     Args:
         pool: The pool, with its plans as they are.
         used: Instances in use by capacity.
+        is_admin: Whether the caller may see what plans cost.
         now: The instant that windows are compared with.
     """
-    return [_view(entry, pool.seen_plans.get(entry.arn), used, now=now) for entry in pool.plans]
+    return [
+        _view(entry, seen, used, now=now) | (_fee(entry, seen) if is_admin else {})
+        for entry in pool.plans
+        for seen in [pool.seen_plans.get(entry.arn)]
+    ]
+
+
+def _fee(entry: PlanEntry, seen: PlanSeen | None) -> View:
+    fee = (seen.fee_usd if seen is not None else None) or entry.fee_usd
+    return {"fee_usd": None if fee is None else float(fee)}
 
 
 def _view(entry: PlanEntry, seen: PlanSeen | None, used: Vector, *, now: datetime) -> View:
@@ -42,6 +52,7 @@ def _view(entry: PlanEntry, seen: PlanSeen | None, used: Vector, *, now: datetim
             "used": 0,
             "window": None,
             "next": None,
+            "windows": [],
             "trouble": None,
         }
     return {
@@ -53,6 +64,15 @@ def _view(entry: PlanEntry, seen: PlanSeen | None, used: Vector, *, now: datetim
         "used": used.get(seen.capacity_key, 0),
         "window": _window(window_at(seen, now), entry.drain),
         "next": _window(next_window(seen, now), entry.drain),
+        "windows": [
+            {
+                "from": instant_text(window.begin),
+                "to": instant_text(window.end),
+                "instances": window.instances,
+                "status": window.status,
+            }
+            for window in seen.windows
+        ],
         "trouble": seen.trouble,
     }
 

@@ -77,7 +77,7 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
         if pool.reservations:  # likewise
             view["reservations"] = _reservations(pool, now=now)
         if pool.plans:
-            view["plans"] = plan_views(pool, state.used, now=now)
+            view["plans"] = plan_views(pool, state.used, is_admin=context.is_admin, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
         yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
 

@@ -10,15 +10,11 @@ from trainmaster.core.outbox import plan_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.policy.plan_windows import PlanSeen, after_look, is_due, unread
+from trainmaster.core.policy.plan_windows import PLANS_AHEAD, PlanSeen, after_look, is_due, unread
 from trainmaster.core.policy.training_plans import PlanEntry
 from trainmaster.ports import Clock, JobStore, PlanReader, PolicyStore, PoolReader
 from trainmaster.services.calendars import NOTED
 from trainmaster.services.deadline import Deadline
-
-AHEAD = timedelta(days=182)
-"""Time ahead in which windows are known: the longest plan. Source: SageMaker developer guide."""
-
 
 _MOMENT = timedelta(milliseconds=1)
 
@@ -29,7 +25,8 @@ def with_plans(policy: Policy, policies: PolicyStore, now: datetime) -> Policy:
         return policy
     seen = policies.plans()
     pools = (
-        pool.with_plans(seen, now=now, until=now + AHEAD) if pool.plans else pool for pool in policy.pools
+        pool.with_plans(seen, now=now, until=now + PLANS_AHEAD) if pool.plans else pool
+        for pool in policy.pools
     )
     return replace(policy, pools=tuple(pools))
 

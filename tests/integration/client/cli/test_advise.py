@@ -266,3 +266,76 @@ def test_a_dry_run_is_for_a_team_and_a_submission_is_not(
     ran = trainmaster("submit", file, "--team", "vision")
     assert (ran.code, "--team is for dry runs" in ran.err) == (2, True)
     assert [one.query for one in api.received] == [{"dry_run": ["true"], "team": ["vision"]}]
+
+
+ELASTIC_REQUEST = REQUEST | {
+    "ResourceConfig": {"InstanceType": "ml.g5.12xlarge", "InstanceCount": 2, "VolumeSizeInGB": 50},
+    "Tags": [{"Key": "trainmaster:elastic", "Value": "1-2"}],
+}
+WIDE = {
+    "width": 2,
+    "estimated_start": {"p50": "2020-11-21T05:00:00Z", "p90": "2020-11-21T06:00:00Z"},
+    "estimated_end": {"p50": "2020-11-21T07:00:00Z", "p90": "2020-11-21T08:00:00Z"},
+    "training_hours": 2.0,
+    "max_runtime_s": 86400,
+    "usd_per_hour": 14.18,
+    "estimated_cost_usd": 28.36,
+}
+NARROW = WIDE | {
+    "width": 1,
+    "estimated_start": {"p50": "2020-11-21T02:00:00Z", "p90": "2020-11-21T03:00:00Z"},
+    "estimated_end": {"p50": "2020-11-21T05:36:00Z", "p90": "2020-11-21T06:36:00Z"},
+    "training_hours": 3.6,
+    "usd_per_hour": 7.09,
+    "estimated_cost_usd": 25.52,
+}
+
+
+@pytest.fixture
+def elastic_file(tmp_path: Path) -> str:
+    path = tmp_path / "elastic.json"
+    path.write_text(json.dumps(ELASTIC_REQUEST))
+    return str(path)
+
+
+def test_the_widths_of_an_elastic_job_are_compared_by_one_dry_run(
+    trainmaster: Trainmaster, api: FakeApi, elastic_file: str
+) -> None:
+    api.script("GET", "/pools", Scripted(document={"pools": []}))
+    api.script(
+        "POST", "/add-job", Scripted(document=ANSWER | {"would_preempt": ["low"], "widths": [WIDE, NARROW]})
+    )
+    ran = trainmaster("advise", elastic_file)
+    assert (ran.code, ran.err) == (0, "")
+    assert tried(api) == [("job1-advised", ELASTIC_REQUEST["Tags"])]
+    told = ran.out.splitlines()
+    assert told[0] == "1. ml.g5.12xlarge=1 (from the request's tag)"
+    assert "7.09 USD an hour, about 25.52 for the job" in told[1]
+    assert "after 3.6 h of training" in told[3]
+    assert told[4] == "   would preempt low"
+    assert "14.18 USD an hour, about 28.36 for the job" in ran.out
+    assert "trainmaster:alternatives" not in ran.out
+
+
+def test_where_the_api_names_no_widths_each_is_tried(
+    trainmaster: Trainmaster, api: FakeApi, elastic_file: str
+) -> None:
+    api.script("GET", "/pools", Scripted(document={"pools": []}))
+    api.script("POST", "/add-job", *[Scripted(document=ANSWER)] * 3)
+    assert trainmaster("advise", elastic_file).code == 0
+    assert [tags for _, tags in tried(api)] == [
+        ELASTIC_REQUEST["Tags"],
+        shapes("ml.g5.12xlarge=2"),
+        shapes("ml.g5.12xlarge=1"),
+    ]
+
+
+def test_a_dry_run_says_what_each_width_of_an_elastic_job_takes(
+    trainmaster: Trainmaster, api: FakeApi, elastic_file: str
+) -> None:
+    unknown = NARROW | {"estimated_start": None, "estimated_end": None, "training_hours": None}
+    api.script("POST", "/add-job", Scripted(document=ANSWER | {"widths": [WIDE, unknown]}))
+    told = trainmaster("submit", elastic_file, "--dry-run").out
+    assert "At 2 instances: likely start: any moment now; likely end: " in told
+    assert ", after 2 h of training; about 28.36 USD." in told
+    assert "At 1 instances: likely start: unknown; about 25.52 USD." in told

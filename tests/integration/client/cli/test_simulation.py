@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.client.command import Trainmaster
+from tests.integration.client.command import Ran, Trainmaster
 
 POLICY: dict[str, Any] = {
     "version": 1,
@@ -183,3 +183,73 @@ def test_what_is_wrong_is_said_before_anything_is_replayed(
     ran = trainmaster("simulate", *arguments)
     assert ran.code == 2
     assert said in " ".join(ran.err.split())
+
+
+PLAN = "type=ml.g5.12xlarge,instances=2,from=+0d,to=+6h,fee=120"
+
+
+def simulated(trainmaster: Trainmaster, *options: str) -> Ran:
+    return trainmaster(
+        "simulate", "--trace", "trace.csv", "--policy", "policy.yaml", "--capacity-as-written", *options
+    )
+
+
+def test_a_plan_as_if_it_had_been_bought_is_one_more_column(folder: Path, trainmaster: Trainmaster) -> None:
+    ran = simulated(trainmaster, "--plan", PLAN, "--json", "simulate.json", "--html", "p.html")
+    assert ran.code == 0, ran.err
+    assert max(map(len, ran.out.splitlines())) <= 80
+    for text in ("of it fees of training plans", "unused instance hours of plans", "use of training plans"):
+        assert text in ran.out
+    assert "AWS sells no training plans for ml.g5.12xlarge" in " ".join(ran.out.split())
+    report = report_of(folder)
+    facts = report["facts"]
+    assert facts["columns"] == ["policy.yaml", "policy.yaml, 2 ml.g5.12xlarge plan"]
+    without, bought = facts["runs"][0]["replays"]
+    assert "plans" not in without
+    assert bought["plans_use"]["fee_usd"] == 120
+    kinds = {row["job"]: row["capacity_type"] for row in csv.DictReader(bought["attempts"])}
+    assert set(kinds.values()) == {"plan/what-if-1", "on-demand"}
+    checks = [check["id"] for check in report["checks"]]
+    assert [name for name in checks if "plan-without-instances" in name] == [
+        "seed-1-column-1-nothing-trains-on-a-plan-without-instances"
+    ]
+    assert "unused on training plans" in (folder / "p.html").read_text()
+
+
+def test_without_plans_the_report_and_the_page_have_nothing_new(
+    folder: Path, trainmaster: Trainmaster
+) -> None:
+    ran = simulated(trainmaster, "--json", "simulate.json", "--html", "p.html")
+    assert ran.code == 0, ran.err
+    assert "training plan" not in ran.out
+    assert "unused on training plans" not in (folder / "p.html").read_text()
+    assert '"plans' not in (folder / "simulate.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ("ml.g5.12xlarge=2", "'ml.g5.12xlarge=2' is not one of type=, instances=, fee=, drain=, from=, to="),
+        ("type=ml.g5.12xlarge,from=+0d,to=+1d", "instances is missing"),
+        (PLAN.replace("=2", "=0", 1).replace("ml.g5.02", "ml.g5.12"), "instances=0 is not 1 to 256"),
+        (PLAN + ",fee=1", "fee is given twice"),
+        (PLAN.replace("fee=120", "fee=1,000"), "'000' is not one of"),
+        (PLAN.replace("fee=120", "fee=nan"), "fee=nan is not an amount in USD"),
+        (PLAN.replace("to=+6h", "to=+30m"), "jobs are stopped 40m before a window closes"),
+        (PLAN.replace("from=+0d", "from=+7h"), "is not after from="),
+        (PLAN.replace("to=+6h", "to=+999d"), "is longer than 182 days"),
+        (PLAN.replace("from=+0d", "from=2026-10-05T08:00"), "from=2026-10-05T08:00 has no zone"),
+        (PLAN.replace("from=+0d", "from=soon"), "from=soon is not a time"),
+        (PLAN.replace("from=+0d,to=+6h", "from=+0d,from=+1h,to=+6h"), "give from= and to= of each window"),
+        (PLAN.replace("from=+0d,to=+6h", "from=+0d,to=+6h,from=+5h,to=+9h"), "begins before the one before"),
+        (PLAN.replace("from=+0d,to=+6h", "from=+50d,to=+60d"), "no window lies within the history"),
+        (PLAN + ",drain=1m", "drain=1m is not 5m to 6h"),
+        (PLAN.replace("ml.g5.12xlarge", "ml.p5.48xlarge"), "no pool has ml.p5.48xlarge"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused_with_an_example(
+    folder: Path, trainmaster: Trainmaster, plan: str, said: str
+) -> None:
+    ran = simulated(trainmaster, "--plan", plan)
+    assert ran.code == 2
+    assert said in ran.err

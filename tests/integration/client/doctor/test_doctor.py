@@ -75,6 +75,7 @@ def test_a_healthy_set_up_is_ok_and_what_cannot_be_known_is_skipped_with_its_rea
     assert skipped == {
         "identity",
         "local-gateway",
+        "bought-plans",
         "quotas",
         "concurrency",
         "gpu-metrics",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot
 from trainmaster.core.policy import PoolPolicy, Quota
@@ -14,6 +15,7 @@ from tests.builders import NOON, A, minutes, of, pool, running, snapshot, waitin
 
 FULL = (running("a", vector=of(2), priority=5, training_since=NOON - minutes(50)),)
 STOPPING = (replace(FULL[0], state=JobState.PREEMPTING, stop_sent=True, preempted_for="p"),)
+ELASTIC = (replace(FULL[0], widths=Widths(counts=(2, 4))),)
 HELD = PreemptionReservation(preemptor="p", vector=of(2))
 
 
@@ -66,6 +68,8 @@ def shared(team: str) -> PoolPolicy:
             id="it may take back its quota",
         ),
         pytest.param(world("b"), shared("another"), False, id="both borrow"),
+        pytest.param(world(live=ELASTIC), pool(4), True, id="an elastic job may grow"),
+        pytest.param(world(live=ELASTIC), pool(3), False, id="too little is free for its next width"),
     ],
 )
 def test_a_plan_may_act(found: Snapshot, rules: PoolPolicy, *, expected: bool) -> None:

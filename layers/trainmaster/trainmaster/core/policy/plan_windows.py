@@ -16,6 +16,8 @@ from trainmaster.core.policy.training_plans import PlanEntry
 
 ENDS_BEFORE = timedelta(minutes=30)
 """Time before a window closes from which SageMaker ends the instances. Source: as above."""
+PLANS_AHEAD = timedelta(days=182)
+"""Time ahead in which windows are known: the longest plan. Source: SageMaker developer guide."""
 USABLE = frozenset({"Scheduled", "Active"})
 """Statuses of plans, and of their parts, whose windows count. Source: API reference, TrainingPlanSummary."""
 EVERY = timedelta(minutes=5)
