@@ -25,6 +25,9 @@ class _WholeFiles(BotoRanges):
     def small(self) -> Iterator[bytes]:
         return (read(self.files.amount.sample_bytes) for read in self._streamed(SMALL, self.files.small))
 
+    def samples(self) -> Iterator[bytes]:
+        raise AssertionError(f"{type(self).__name__} reads whole files alone")
+
     def _size(self, folder: str) -> int:
         return self.files.amount.shard_bytes if folder == LARGE else self.files.amount.sample_bytes
 

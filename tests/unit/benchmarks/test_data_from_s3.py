@@ -16,8 +16,8 @@ from benchmarks.data_from_s3 import files, readers
 from benchmarks.data_from_s3.__main__ import main
 from benchmarks.data_from_s3.medians import ratio, shown
 from benchmarks.data_from_s3.readers import READERS
-from benchmarks.data_from_s3.sequential import SEQUENTIAL
 from benchmarks.data_from_s3.rounds import CHECKED, SHARDS, Place, ceiling, resume_step
+from benchmarks.data_from_s3.sequential import SEQUENTIAL
 from benchmarks.data_from_s3.server import COUNTS, Network, Server
 from benchmarks.data_from_s3.source import Source
 from benchmarks.data_from_s3.worker import measured, ranges_of, serve
@@ -109,7 +109,8 @@ def test_every_reader_gives_the_same_bytes(name: str, folder: Path, endpoint: st
     assert b"".join(reader.large()) == large
     small = sorted((bench / "small" / one).read_bytes() for one in reader.files.small)
     assert sorted(reader.small()) == small
-    assert sorted(reader.samples()) == small
+    if name in READERS:  # the others are measured on whole files alone
+        assert sorted(reader.samples()) == small
     if reader.seeks:
         ranges = ranges_of(reader, 3)
         starts = [one.file * AMOUNT.shard_bytes + one.offset for one in ranges]
