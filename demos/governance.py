@@ -12,53 +12,26 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster_client.report import Report
 
 from demos.programs.ordered_job import END, SAVES, SAY
-from demos.stage import governed
+from demos.stage import governed, governed_jobs
 from demos.stage.command import Telling, run
 from demos.stage.evidence import Document
-from demos.stage.job_requests import GPU_IMAGE, Job
+from demos.stage.governed_jobs import (
+    BUG,
+    BUSY,
+    DIVERGED,
+    GOVERNED,
+    LATE,
+    MAX_INTERRUPTIONS,
+    ONE_HOST_BUSY,
+    PLAIN,
+    SPOT,
+    STALLED,
+    SUBMITTED,
+    UNTAGGED,
+)
+from demos.stage.job_requests import Job
 from demos.stage.twin_stage import Stage, opened_stage
 
-MANY_GPUS, ONE_GPU = "ml.g5.12xlarge", "ml.g5.xlarge"
-IDLE_MINUTES, WARN_MINUTES = 15, 10
-MIN_RUNTIME_HOURS, MAX_INTERRUPTIONS = 2, 3
-_DAY_SECONDS = 86_400
-_REQUIRED: Document = {"mode": "enforce", "tags": {"model_name": {}}}
-RULES: Document = {"required_tags": _REQUIRED, "max_runtime": "3d"}
-POLICY: Document = {
-    "version": 1,
-    "pools": [{"name": "gpu", "capacity": {MANY_GPUS: 6, ONE_GPU: 2}, "spot_capacity": {ONE_GPU: 1}}],
-    "rules": RULES,
-    "unmanaged_jobs": {"then": "adopt"},
-    "idle": {
-        "gpu_below_percent": 1,
-        "for": f"{IDLE_MINUTES}m",
-        "period": "5m",
-        "then": "stop",
-        "warn_first": f"{WARN_MINUTES}m",
-    },
-    "recovery": {"min_runtime": f"{MIN_RUNTIME_HOURS}h"},
-    "spot": {"max_interruptions": MAX_INTERRUPTIONS},
-}
-WITHOUT_POOLS: Document = {"version": 1, "rules": RULES, "unmanaged_jobs": {"then": "stop"}}
-
-UNTAGGED, PLAIN, STALLED, BUSY = "untagged", "plain", "stalled", "busy"
-ONE_HOST_BUSY, BUG, SPOT, LATE = "one-host-busy", "bug", "spot", "untagged-late"
-SUBMITTED = (STALLED, BUSY, ONE_HOST_BUSY, BUG, SPOT)
-"""Jobs that go through the queue."""
-GOVERNED = (PLAIN, *SUBMITTED)  # what ends up in the ledger
-_FAULTY = ["python", "-c", "settings = {}; print(settings['learning_rate'])"]
-_MANY_GPUS, _TWO_HOSTS = {"instance_type": MANY_GPUS}, {"instance_type": MANY_GPUS, "instances": 2}
-JOBS: dict[str, Document] = {
-    UNTAGGED: {"tags": {}, "max_runtime_seconds": 4 * _DAY_SECONDS},
-    PLAIN: _TWO_HOSTS,
-    STALLED: _MANY_GPUS,
-    BUSY: _MANY_GPUS,
-    ONE_HOST_BUSY: _TWO_HOSTS,
-    BUG: {"command": _FAULTY},
-    SPOT: {"is_spot": True},
-    LATE: {"tags": {}},
-}
-"""Settings that a job has of its own; the other jobs have one GPU, a tag, and wait for orders."""
 STALL_MINUTE = 20
 """Minute of Training at which the stalled job's GPUs stop working."""
 SETTLE_MINUTES = 2
@@ -66,15 +39,13 @@ SETTLE_MINUTES = 2
 INTERRUPT_EVERY_MINUTES, LAST_MINUTES, LOOK_EVERY_MINUTES = 20, 10, 5
 FAIL_MINUTE = 125
 """Minute of the timeline; the job that then fails has trained for more than two hours."""
-WARNED_MINUTES, STOPPED_MINUTES = (IDLE_MINUTES - 1, IDLE_MINUTES + 3), (WARN_MINUTES, WARN_MINUTES + 2)
-"""Least and most from the stall to the warning, from there to the stop; a minute half busy counts as idle."""
 CENT_USD = 0.01
 Row = tuple[Any, ...]
 """Check, what is expected, what was found; and whether that is well, where it is not the same."""
 
 
 def tell(telling: Telling) -> int:
-    with opened_stage(telling, POLICY, pool="a clock that is moved by hand") as stage:
+    with opened_stage(telling, governed_jobs.POLICY, pool="a clock that is moved by hand") as stage:
         _Story(stage, telling.report.facts).play()
     check(telling.report)
     return telling.finish()
@@ -86,9 +57,10 @@ class _Story:
         self._minute = 0.0
 
     def play(self) -> None:
-        self._facts["policy"] = POLICY
+        self._facts["policy"] = governed_jobs.POLICY
         self._break_rules()
         self._start_jobs()
+        self._lose_numbers()
         self._interrupt_spot()
         self._lose_network()
         self._end()
@@ -97,10 +69,7 @@ class _Story:
         self._facts["journal"] = governed.changes(self._stage.twin.records())
 
     def _job(self, name: str) -> Job:
-        command = self._stage.orders.command(name, SAVES)
-        usual: Document = {"command": command, "instance_type": ONE_GPU, "tags": {"model_name": "tiny"}}
-        usual |= {"image": GPU_IMAGE, "max_runtime_seconds": _DAY_SECONDS}
-        return Job(name=name, **(usual | JOBS[name]))
+        return governed_jobs.governed_job(name, command=self._stage.orders.command(name, SAVES))
 
     def _start_plainly(self, name: str) -> None:
         """Start a job by CreateTrainingJob, bypassing the queue."""
@@ -141,6 +110,13 @@ class _Story:
         self._pass(SETTLE_MINUTES)
         self._facts["adopted_view"] = stage.view(PLAIN)
         self._facts["alarms_at_work"] = governed.idle_alarms(stage.client("cloudwatch"))
+
+    def _lose_numbers(self) -> None:
+        stage = self._stage
+        self._say("The loss of diverged is nan from here on")
+        stage.orders.give(DIVERGED, SAY, governed.NOT_FINITE)
+        self._wait("the log of diverged has it", lambda: "loss=nan" in "\n".join(stage.lines(DIVERGED)))
+        self._facts["nan_at"] = stage.twin.records()[-1]["clock"]
 
     def _interrupt_spot(self) -> None:
         for number in range(1, MAX_INTERRUPTIONS + 2):
@@ -189,7 +165,15 @@ class _Story:
         facts["log_lines"] = {name: stage.lines(name) for name in made}
         facts["unmanaged"] = governed.stopped_job(records, UNTAGGED)
         facts["violations"] = stage.api.violations()["violations"]
-        facts["idle"] = governed.idle(records, STALLED, stall_minute=STALL_MINUTE)
+        stalled_at = governed.trained_until(records, STALLED, minutes=STALL_MINUTE)
+        host_stalled_at = governed.trained_until(records, ONE_HOST_BUSY, minutes=STALL_MINUTE)
+        facts["idle"] = governed.reaction(records, STALLED, event="Job Idle", began_at=stalled_at)
+        facts["underused"] = governed.reaction(
+            records, ONE_HOST_BUSY, event="Job Underused", began_at=host_stalled_at
+        )
+        facts["loss"] = governed.reaction(
+            records, DIVERGED, event="Job Loss Warning", began_at=facts.pop("nan_at")
+        )
         facts["stops"] = governed.stops(records)
         facts["alarms_at_the_end"] = governed.idle_alarms(stage.client("cloudwatch"))
         facts |= governed.billed(stage.control("GET", "/training-jobs")["training_jobs"], made)
@@ -199,7 +183,7 @@ class _Story:
 
     def _go_on_without_pools(self) -> None:
         self._say("PUT /policy     the same rules, and no pools at all")
-        policy = self._stage.api.put_policy(WITHOUT_POOLS)["policy"]
+        policy = self._stage.api.put_policy(governed_jobs.WITHOUT_POOLS)["policy"]
         self._say("boto3           untagged-late: without the required tag")
         self._start_plainly(LATE)
         self._pass(SETTLE_MINUTES)
@@ -213,7 +197,7 @@ class _Story:
 
 def check(report: Report) -> None:
     """Check what the demo must have shown, from its facts alone."""
-    sections = (_rules, _adopted, _idle, _ends, _ledger, _without_pools)
+    sections = (_rules, _adopted, _idle, _underused, _loss, _ends, _ledger, _without_pools)
     for name, expected, actual, *ok in chain.from_iterable(section(report.facts) for section in sections):
         report.check(name, expected=expected, actual=actual, ok=ok[0] if ok else None)
 
@@ -238,9 +222,10 @@ def _adopted(facts: Document) -> Iterator[Row]:
     failure = governed.failure_class(first)
     yield (
         "network-failure-retried",
-        f"class network after {MIN_RUNTIME_HOURS} hours and more, one retry, completed",
+        f"class network after {governed_jobs.MIN_RUNTIME_HOURS} hours and more, one retry, completed",
         f"class {failure} after {hours:.2f} hours, {len(later)} retries, {plain['state']}",
-        (failure, len(later), plain["state"]) == ("network", 1, "completed") and hours >= MIN_RUNTIME_HOURS,
+        (failure, len(later), plain["state"]) == ("network", 1, "completed")
+        and hours >= governed_jobs.MIN_RUNTIME_HOURS,
     )
     stored = sorted(facts["checkpoints_at_failure"].values())
     lines = [line for attempt in later for line in facts["log_lines"][attempt["training_job_name"]]]
@@ -249,12 +234,27 @@ def _adopted(facts: Document) -> Iterator[Row]:
 
 
 def _idle(facts: Document) -> Iterator[Row]:
-    idle, stalled = facts["idle"], facts["jobs"][STALLED]
-    yield "idle-warned", *governed.within(WARNED_MINUTES, idle["stalled_at"], idle["warned_at"])
-    yield "idle-stopped", *governed.within(STOPPED_MINUTES, idle["warned_at"], idle["stopped_at"])
+    stalled = facts["jobs"][STALLED]
+    yield from governed.reacted("idle", facts["idle"], governed_jobs.IDLE_WITHIN)
     yield "stopped-as-idle", ["stopped", "idle"], [stalled["state"], stalled["reason"]["code"]]
-    yield "busy-left-alone", sorted([SPOT, STALLED, UNTAGGED]), facts["stops"]
+    stopped = sorted([DIVERGED, ONE_HOST_BUSY, SPOT, STALLED, UNTAGGED])
+    yield "busy-left-alone", stopped, facts["stops"]
     yield "alarms-gone", {}, facts["alarms_at_the_end"]
+
+
+def _underused(facts: Document) -> Iterator[Row]:
+    """Check that a host below the least utilization ends its attempt, which is no idle one, for another."""
+    job = facts["jobs"][ONE_HOST_BUSY]
+    first, *later = job["attempts"]
+    yield from governed.reacted("underused", facts["underused"], governed_jobs.UNDERUSED_WITHIN)
+    expected = ["underused-requeue", 1, "completed"]
+    yield "underused-requeued", expected, [first["reason"]["code"], len(later), job["state"]]
+
+
+def _loss(facts: Document) -> Iterator[Row]:
+    job = facts["jobs"][DIVERGED]
+    yield from governed.reacted("loss", facts["loss"], governed_jobs.LOSS_WITHIN)
+    yield "stopped-by-loss", ["stopped", "loss-not-finite"], [job["state"], job["reason"]["code"]]
 
 
 def _ends(facts: Document) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from trainmaster_client.report import Report
 
-from benchmarks.data_from_s3 import elsewhere, rounds
+from benchmarks.data_from_s3 import elsewhere, network, rounds
 from benchmarks.data_from_s3.files import FULL, QUICK, Files, described, written
 from benchmarks.data_from_s3.medians import Round, medians, ratio, shown
 from benchmarks.data_from_s3.readers import OURS, PLAIN, READERS
@@ -30,6 +30,8 @@ _BUCKET = "bench"
 
 def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
+    if options.network:
+        return network.tell(options)
     amount = QUICK if options.quick else FULL
     if options.write:
         written(options.write, amount)
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
             report.facts["server"] = rounds.ceiling(place)
         runs = []
         for number in range(options.rounds):
-            runs.append(rounds.measured(place, names))
+            runs.append(rounds.measured(place, names, rounds.questions_of(place.files)))
             print(f"round {number + 1} of {options.rounds} is measured", flush=True)
     report.facts |= {
         "rounds": runs,
@@ -135,6 +137,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="of all readers (3; 1 with --quick)")
     parser.add_argument("--readers", nargs="+", choices=list(READERS), default=list(READERS), metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="a few megabytes, once")
+    parser.add_argument(
+        "--network",
+        action="store_true",
+        help="a file of 2 GB and objects of 1 MB, behind 30 ms and 100 MB/s a connection",
+    )
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "data-from-s3", help="for the files")
     parser.add_argument(
         "--write", type=Path, metavar="FOLDER", help="only write the files there, to upload them"

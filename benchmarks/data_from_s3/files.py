@@ -14,6 +14,8 @@ LARGE, SMALL, SAMPLES = "large", "small", "samples"
 DESCRIPTION = "description.json"
 _VOCABULARY = 2**16
 _SEED = 7
+_PART_BYTES = 64 * 2**20
+"""Bytes made at a time; a larger shard is a multiple of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,9 @@ class Amount:
 
 
 FULL = Amount(shards=4, shard_bytes=64 * 2**20, samples=1024, sample_bytes=10_000, samples_a_shard=256)
+TWO_GB = Amount(
+    shards=1, shard_bytes=30 * 64 * 2**20, samples=256, sample_bytes=1_000_000, samples_a_shard=64
+)
 QUICK = Amount(shards=2, shard_bytes=2 * 2**20, samples=200, sample_bytes=10_000, samples_a_shard=100)
 
 
@@ -54,8 +59,9 @@ def written(folder: Path, amount: Amount) -> None:
         dtype=TokenDtype.UINT16, vocabulary=_VOCABULARY, shard_tokens=amount.shard_bytes // 2, documents=False
     )
     writer = ShardWriter(folder / LARGE, layout)
-    for _ in range(amount.shards):
-        writer.write(Part(tokens=source.randbytes(amount.shard_bytes)))
+    part_bytes = min(amount.shard_bytes, _PART_BYTES)
+    for _ in range(amount.large_bytes // part_bytes):
+        writer.write(Part(tokens=source.randbytes(part_bytes)))
     index = writer.publish()
     names, shards = [], []
     for first in range(0, amount.samples, amount.samples_a_shard):

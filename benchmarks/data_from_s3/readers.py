@@ -18,8 +18,8 @@ from training.data.s3 import S3Place, s3_place
 
 _THREADS = 8
 """Threads of a reader, as many as the range reader has."""
-_AHEAD = 16
-"""Pieces that are requested before the first of them is used."""
+_AHEAD, _PARTS_AHEAD = 64, 16
+"""Pieces that are requested before the first of them is used: by the range reader, by boto3's ranges."""
 _BATCH = 64
 """Small samples that are requested before the first of them is used."""
 _SEED = 3
@@ -97,8 +97,8 @@ class BotoRanges(_Boto):
     def large(self) -> Iterator[bytes]:
         ranges = _ranges(self.files)
         with ThreadPoolExecutor(_THREADS) as pool:
-            for first in range(0, len(ranges), _AHEAD):
-                yield from pool.map(self._range, ranges[first : first + _AHEAD])
+            for first in range(0, len(ranges), _PARTS_AHEAD):
+                yield from pool.map(self._range, ranges[first : first + _PARTS_AHEAD])
 
     def small(self) -> Iterator[bytes]:
         with ThreadPoolExecutor(_THREADS) as pool:

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +73,14 @@ def resume_step(files: Files) -> int:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve the folder, whose folders are buckets; yield the endpoint."""
-    command = [sys.executable, "-m", "benchmarks.data_from_s3.server", str(folder)]
+def served(folder: Path, *network: float) -> Iterator[str]:
+    """Serve the folder, whose folders are buckets; yield the endpoint.
+
+    Args:
+        folder: Folder of the buckets.
+        network: Milliseconds before each answer, and MB a second of a connection; nothing: no network.
+    """
+    command = [sys.executable, "-m", "benchmarks.data_from_s3.server", str(folder), *map(str, network)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -84,16 +89,22 @@ def served(folder: Path) -> Iterator[str]:
             server.terminate()
 
 
-def measured(place: Place, names: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Measure one round, by reader and case. A process's first case finds it as a job does at its start."""
-    questions: dict[str, dict[str, Any]] = {
+def questions_of(files: Files) -> dict[str, dict[str, Any]]:
+    """Return the cases of a round. A process's first one finds it as a job does at its start."""
+    return {
         FIRST: {"case": "batch", "step": 1},
-        RESUME: {"case": "batch", "step": resume_step(place.files)},
+        RESUME: {"case": "batch", "step": resume_step(files)},
         CHECKED: {"case": "large", "checked": True},
         DELIVERED: {"case": "large"},
         OBJECTS: {"case": "objects"},
         SHARDS: {"case": "samples"},
     }
+
+
+def measured(
+    place: Place, names: Sequence[str], questions: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Measure one round, by reader and case."""
     measurements: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in names}
     with _workers(place, names) as workers:
         for case, question in questions.items():

@@ -5,7 +5,8 @@ Here a thread for each connection reads the request's head and hands the file to
 speaks GET with ranges and If-Match, HEAD and ListObjectsV2, checks no signature, and runs in a process of its
 own, so that CPU seconds of a client are the client's.
 
-`python -m benchmarks.data_from_s3.server FOLDER` prints its port; the folders in FOLDER are buckets.
+`python -m benchmarks.data_from_s3.server FOLDER [MS MB]` prints its port; the folders in FOLDER are buckets.
+With MS and MB an answer begins after so many milliseconds, and a connection carries so many MB a second.
 """
 
 import json
@@ -28,6 +29,8 @@ COUNTS = "/-/counts"
 _HEAD_BYTES = 2**16
 _END = b"\r\n\r\n"
 _PAGE = 1000
+_PACED_BYTES = 2**18
+"""Bytes between two waits of a connection with a rate."""
 _REASONS = {200: "OK", 206: "Partial Content", 404: "Not Found", 412: "Precondition Failed", 416: "Bad Range"}
 
 
@@ -38,6 +41,18 @@ class Answer(NamedTuple):
     file: Path | None = None
     offset: int = 0
     size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Network between a client and S3: it adds a wait before each answer, and bounds each connection."""
+
+    wait_seconds: float
+    bytes_a_second: float
+
+    def paced(self, began: float, sent: int) -> None:
+        """Wait until a connection that began then may have carried so many bytes."""
+        time.sleep(max(0.0, began + sent / self.bytes_a_second - time.monotonic()))
 
 
 @dataclass(slots=True)
@@ -125,6 +140,8 @@ def _error(status: int, code: str) -> Answer:
 @dataclass(slots=True)
 class Server:
     folder: Path
+    network: Network | None = None
+    """Network that is put in; None: the server answers as fast as this machine is."""
     counts: Counts = field(default_factory=Counts)
     _buckets: dict[str, Bucket] = field(default_factory=dict)
 
@@ -164,6 +181,8 @@ class Server:
         if target != COUNTS:
             kind = "LIST" if method == "GET" and answer.file is None else method
             self.counts.add(kind, 0 if method == "HEAD" else size)
+        if self.network and target != COUNTS:
+            time.sleep(self.network.wait_seconds)
         connection.sendall(
             "\r\n".join(head_lines).encode() + _END + (b"" if method == "HEAD" else answer.body)
         )
@@ -171,10 +190,13 @@ class Server:
             return
         if answer.file not in files:
             files[answer.file] = os.open(answer.file, os.O_RDONLY)
-        offset, left = answer.offset, size
+        offset, left, began = answer.offset, size, time.monotonic()
         while left:
-            sent = os.sendfile(connection.fileno(), files[answer.file], offset, left)
+            most = min(left, _PACED_BYTES) if self.network else left
+            sent = os.sendfile(connection.fileno(), files[answer.file], offset, most)
             offset, left = offset + sent, left - sent
+            if self.network:
+                self.network.paced(began, size - left)
 
     def _found(self, target: str, headers: Mapping[str, str]) -> Answer:
         if target == COUNTS:
@@ -189,11 +211,14 @@ class Server:
         return bucket.object(key, headers) if key else bucket.listed(parse_qs(url.query))
 
 
-def main(folder: str) -> None:
+def main(folder: str, *network: str) -> None:
+    wait, rate = (float(number) for number in network or ("0", "0"))
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     print(listener.getsockname()[1], flush=True)
-    Server(Path(folder)).serve(listener)
+    Server(
+        Path(folder), network=Network(wait_seconds=wait / 1e3, bytes_a_second=rate * 1e6) if network else None
+    ).serve(listener)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

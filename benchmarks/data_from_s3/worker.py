@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from benchmarks.data_from_s3.files import described
 from benchmarks.data_from_s3.readers import READERS
+from benchmarks.data_from_s3.sequential import SEQUENTIAL
 from benchmarks.data_from_s3.source import Reader, Source
 from training.data.batches import Order
 from training.data.blocks import Range
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> None:
     if "s3torchconnector" in name:
         __import__("s3torchconnector")
     print(READY, flush=True)
-    serve(lambda: READERS[name](source), sys.stdin, sys.stdout)
+    serve(lambda: (READERS | SEQUENTIAL)[name](source), sys.stdin, sys.stdout)
 
 
 def serve(made: Callable[[], Reader], questions: Iterable[str], answers: TextIO) -> None:

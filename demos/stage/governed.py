@@ -1,6 +1,6 @@
 """Reads what became of governed jobs from the twin's journal, its control calls, CloudWatch and the API."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,10 @@ WATCHDOG = (
     "milliseconds before timing out."
 )
 """A line that NCCL writes when a host is lost."""
+NOT_FINITE = "\n".join(f"step={step} loss=nan" for step in (41, 42, 43))
+"""Lines of a loss that no training recovers from."""
 PROMPT_SECONDS = 60
 """A job that bypassed the queue is stopped within this time."""
-_IDLE_EVENT = "Job Idle"
 _HOUR_SECONDS = 3600
 _ENDED_POOLS = ("Reused", "Terminated")
 
@@ -48,31 +49,44 @@ def stopped_job(records: Iterable[Document], training_job: str) -> Document:
     }
 
 
-def idle(records: Sequence[Document], training_job: str, *, stall_minute: int) -> Document:
-    """Return the times of stall, warning and stop; the warning is the one on the event bus."""
+def trained_until(records: Iterable[Document], training_job: str, *, minutes: int) -> str | None:
+    """Return when a training job had trained so many minutes; None: it never began."""
     starts = [
-        record
+        record["clock"]
         for record in records
         if record["kind"] == "process"
         and record["training_job"] == training_job
         and record["event"] == "start"
     ]
-    began = datetime.fromisoformat(starts[0]["clock"]) if starts else None
+    return _iso(datetime.fromisoformat(starts[0]) + timedelta(minutes=minutes)) if starts else None
+
+
+def reaction(records: Sequence[Document], training_job: str, *, event: str, began_at: str | None) -> Document:
+    """Return the times of a trouble, its warning and its stop; the warning is the one on the event bus."""
     warnings = [
         record["clock"]
         for record in records
         if record["kind"] == "call"
         and record["operation"] == "PutEvents"
-        and any(_is_warning(entry, training_job) for entry in record["params"]["Entries"])
+        and any(_warns(entry, event, training_job) for entry in record["params"]["Entries"])
     ]
     stopped = stopped_job(records, training_job)
     return {
         "training_job": training_job,
-        "stalled_at": None if began is None else _iso(began + timedelta(minutes=stall_minute)),
+        "began_at": began_at,
         "warned_at": warnings[0] if warnings else None,
         "stopped_at": stopped["stop_requested_at"],
         "stopped_by": stopped["stop_requested_by"],
     }
+
+
+def reacted(
+    name: str, times: Document, bounds: tuple[tuple[int, int], tuple[int, int]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the checks ``NAME-warned`` and ``NAME-stopped`` of what ``reaction`` found."""
+    warned, stopped = bounds
+    yield f"{name}-warned", *within(warned, times["began_at"], times["warned_at"])
+    yield f"{name}-stopped", *within(stopped, times["warned_at"], times["stopped_at"])
 
 
 def stops(records: Iterable[Document]) -> list[str]:
@@ -132,8 +146,8 @@ def _calls(records: Iterable[Document], operation: str, training_job: str) -> li
     ]
 
 
-def _is_warning(entry: Mapping[str, Any], training_job: str) -> bool:
-    return entry["DetailType"] == _IDLE_EVENT and f'"job": "{training_job}"' in entry["Detail"]
+def _warns(entry: Mapping[str, Any], event: str, training_job: str) -> bool:
+    return entry["DetailType"] == event and f'"job": "{training_job}"' in entry["Detail"]
 
 
 def _iso(instant: datetime) -> str:

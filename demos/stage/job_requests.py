@@ -26,6 +26,8 @@ class Job:
     tags: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """Metric definitions: names and regular expressions."""
     max_runtime_seconds: int = _HOUR_SECONDS
     is_spot: bool = False
 
@@ -35,6 +37,7 @@ class Job:
         stopping = {"MaxRuntimeInSeconds": self.max_runtime_seconds}
         if self.is_spot:
             stopping["MaxWaitTimeInSeconds"] = self.max_runtime_seconds + _DAY_SECONDS
+        definitions = [{"Name": name, "Regex": regex} for name, regex in self.metrics.items()]
         return {
             "TrainingJobName": self.name,
             "RoleArn": place["role_arn"],
@@ -42,6 +45,7 @@ class Job:
                 "TrainingImage": self.image,
                 "TrainingInputMode": "File",
                 "ContainerEntrypoint": list(self.command),
+                **({"MetricDefinitions": definitions} if definitions else {}),
             },
             "HyperParameters": dict(self.hyperparameters),
             "Environment": dict(self.environment),

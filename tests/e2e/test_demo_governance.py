@@ -77,11 +77,35 @@ def resumed_elsewhere(facts: Facts) -> None:
 
 
 def warned_early(facts: Facts) -> None:
-    facts["idle"]["warned_at"] = facts["idle"]["stalled_at"]
+    facts["idle"]["warned_at"] = facts["idle"]["began_at"]
 
 
 def never_stopped(facts: Facts) -> None:
     facts["idle"]["stopped_at"] = None
+
+
+def underused_warned_at_once(facts: Facts) -> None:
+    facts["underused"]["warned_at"] = facts["underused"]["began_at"]
+
+
+def underused_runs_on(facts: Facts) -> None:
+    facts["underused"]["stopped_at"] = None
+
+
+def underused_stopped_for_good(facts: Facts) -> None:
+    facts["jobs"]["one-host-busy"]["attempts"].pop()
+
+
+def loss_unnoticed(facts: Facts) -> None:
+    facts["loss"]["warned_at"] = None
+
+
+def stopped_without_warning(facts: Facts) -> None:
+    facts["loss"]["stopped_at"] = facts["loss"]["warned_at"]
+
+
+def stopped_for_another_reason(facts: Facts) -> None:
+    facts["jobs"]["diverged"]["reason"]["code"] = "idle"
 
 
 def stopped_by_a_user(facts: Facts) -> None:
@@ -134,6 +158,12 @@ TAMPERED: dict[str, Callable[[Facts], None]] = {
     "idle-warned": warned_early,
     "idle-stopped": never_stopped,
     "stopped-as-idle": stopped_by_a_user,
+    "underused-warned": underused_warned_at_once,
+    "underused-stopped": underused_runs_on,
+    "underused-requeued": underused_stopped_for_good,
+    "loss-warned": loss_unnoticed,
+    "loss-stopped": stopped_without_warning,
+    "stopped-by-loss": stopped_for_another_reason,
     "busy-left-alone": busy_one_stopped,
     "alarms-gone": alarm_left,
     "bug-not-retried": bug_retried,

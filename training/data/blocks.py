@@ -1,27 +1,23 @@
 """Places of a corpus's files, and a reader of ranges that fetches whole blocks ahead and checks them."""
 
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Protocol, TypeAlias
-from weakref import finalize
+from typing import Protocol, runtime_checkable
 
+from training.data.fetchers import BlockKey, Fetchers, Run, runs_of
 from training.data.index import BlockFile, checksum
 from training.errors import DataError
 
 CACHE_BYTES = 192 * 2**20
 """Bytes of blocks that one rank keeps. A window of the order is 64 chunks of 2**19 tokens, not aligned to
 blocks: at most 128 blocks of 1 MiB for uint16 and 192 for uint32."""
-_THREADS = 8
-BlockKey: TypeAlias = tuple[int, int]
-"""Number of the file, and number of the block in it."""
-_Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
-_Orders: TypeAlias = "SimpleQueue[_Order | None]"
+_THREADS, _STREAMS = 8, 16
+"""Threads that read a directory; those that read over a network, where each waits for its first byte."""
 
 
 class Place(Protocol):
@@ -39,6 +35,17 @@ class Place(Protocol):
 
         Raises:
             DataError: The file cannot be read.
+        """
+
+
+@runtime_checkable
+class StreamedPlace(Place, Protocol):
+    """A place where each request has a price and a wait, so that one for several blocks is better."""
+
+    def stream(self, name: str, offset: int, sizes: Sequence[int]) -> Iterator[bytes]:
+        """Yield parts of a file that lie side by side, each as it arrives.
+
+        It ends early, without an error, where something is wrong: ``read`` then says what.
         """
 
 
@@ -94,12 +101,20 @@ class BlockReader:
     ) -> None:
         self._block_bytes, self._capacity = block_bytes, max(1, cache_bytes // block_bytes)
         self._blocks: OrderedDict[BlockKey, Future[bytes]] = OrderedDict()
-        self._fetchers = Fetchers(_Fetch(place=place, files=files, block_bytes=block_bytes), threads=_THREADS)
+        self._threads = _STREAMS if isinstance(place, StreamedPlace) else _THREADS
+        self._joins = isinstance(place, StreamedPlace)
+        fetch = _Fetch(place=place, files=files, block_bytes=block_bytes)
+        self._fetchers = Fetchers(fetch, threads=self._threads)
 
     def expect(self, ranges: Sequence[Range]) -> None:
         """Start to fetch the blocks of these ranges, as far as there is room for them."""
         keys = dict.fromkeys(key for span in ranges for key in self._keys(span))
-        for key in list(keys)[: self._capacity]:
+        wanted = list(keys)[: self._capacity]
+        if self._joins:
+            missing = [key for key in wanted if key not in self._blocks]
+            for run in runs_of(missing, threads=self._threads):
+                self._blocks.update(zip(run, self._fetchers.order(run), strict=True))
+        for key in wanted:
             self._block(key)
 
     def read(self, span: Range) -> bytes:
@@ -129,7 +144,7 @@ class BlockReader:
     def _block(self, key: BlockKey) -> "Future[bytes]":
         future = self._blocks.get(key)
         if future is None:
-            future = self._blocks[key] = self._fetchers.order(key)
+            future = self._blocks[key] = self._fetchers.order((key,))[0]
         self._blocks.move_to_end(key)
         while len(self._blocks) > self._capacity:
             self._blocks.popitem(last=False)
@@ -144,11 +159,28 @@ class _Fetch:
     files: Sequence[BlockFile]
     block_bytes: int
 
-    def __call__(self, key: BlockKey) -> bytes:
+    def __call__(self, run: Run) -> Iterator[Callable[[], bytes]]:
+        stream = self._stream(run) if len(run) > 1 else iter(())
+        return (partial(self._checked, key, stream) for key in run)
+
+    def _stream(self, run: Run) -> Iterator[bytes]:
+        if not isinstance(self.place, StreamedPlace):
+            return iter(())
+        (number, first), file = run[0], self.files[run[0][0]]
+        assert all(key[0] == number for key in run)
+        sizes = [self._size(key) for key in run]
+        return self.place.stream(file.name, first * self.block_bytes, sizes)
+
+    def _size(self, key: BlockKey) -> int:
+        return min(self.block_bytes, self.files[key[0]].bytes - key[1] * self.block_bytes)
+
+    def _checked(self, key: BlockKey, stream: Iterator[bytes]) -> bytes:
+        """Return the stream's next part, or the block by itself where the stream has ended; check it."""
         file, number = self.files[key[0]], key[1]
-        offset = number * self.block_bytes
-        size = min(self.block_bytes, file.bytes - offset)
-        block = self.place.read(file.name, offset, size)
+        offset, size = number * self.block_bytes, self._size(key)
+        block = next(stream, None)
+        if block is None:
+            block = self.place.read(file.name, offset, size)
         actual = f"{checksum(block)} of {len(block)} bytes"
         wanted = f"{file.blocks[number]} of {size} bytes"
         if actual != wanted:
@@ -159,47 +191,3 @@ class _Fetch:
                 remedy="copy this shard again from where it was prepared",
             )
         return block
-
-
-class Fetchers:
-    """A few threads that fetch blocks; one starts when all others are busy, and they end with this object.
-
-    The threads are daemons: a read that hangs must not keep a stopped attempt from ending.
-    """
-
-    def __init__(self, fetch: Callable[[BlockKey], bytes], *, threads: int) -> None:
-        self._fetch, self._threads = fetch, threads
-        self._orders: _Orders = SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        self._started = 0
-
-    def order(self, key: BlockKey) -> "Future[bytes]":
-        future: Future[bytes] = Future()
-        self._orders.put((key, future))
-        if not self._idle.acquire(blocking=False) and self._started < self._threads:
-            self._start()
-        return future
-
-    def _start(self) -> None:
-        self._started += 1
-        threading.Thread(
-            target=_work, args=(self._orders, self._idle, self._fetch), name="fetch", daemon=True
-        ).start()
-        finalize(self, self._orders.put, None)
-
-
-def _work(orders: _Orders, idle: threading.Semaphore, fetch: Callable[[BlockKey], bytes]) -> None:
-    while (order := _next(orders, idle)) is not None:
-        key, future = order
-        try:
-            future.set_result(fetch(key))
-        except BaseException as error:  # noqa: BLE001  raised where the block is asked for
-            future.set_exception(error)
-
-
-def _next(orders: _Orders, idle: threading.Semaphore) -> "_Order | None":
-    try:
-        return orders.get_nowait()
-    except Empty:
-        idle.release()
-        return orders.get()

@@ -6,7 +6,7 @@ are read from addresses that it has signed (`signed.py`), or by boto3 itself whe
 An object is read as it was when its folder was listed: each GET has its ETag as a condition.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -90,6 +90,14 @@ class S3Place:
         if body.etag:
             self._etags.setdefault(name, body.etag)
         return body.content
+
+    def stream(self, name: str, offset: int, sizes: Sequence[int]) -> Iterator[bytes]:
+        """Yield parts side by side, each as it arrives; end early where ``read`` has to try."""
+        etag = self._etags.get(name)
+        if etag is None:
+            return iter(())  # parts of two requests could be of two versions
+        span = Span(offset=offset, size=sum(sizes), etag=etag)
+        return self._signed.stream(self._folder + name, span, sizes)
 
     def _get(self, key: str, span: Span) -> Body:
         get = partial(self._client.get_object, Bucket=self._bucket, Key=key, Range=span.range)

@@ -7,7 +7,7 @@ is not the requested range gives None: then boto3 reads it, with its retries, re
 
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +33,7 @@ _REFUSALS = 3
 """Refused addresses in a row after which boto3 alone reads."""
 _PARTIAL = 206
 _CLIENT_ERRORS = range(300, 500)
+_FAILURES = (BotoCoreError, ClientError, HTTPException, OSError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +97,32 @@ class SignedReads:
             return None
         try:
             body = self._read(key, span)
-        except (BotoCoreError, ClientError, HTTPException, OSError):
+        except _FAILURES:
             body = None
         if body is None:
             self._addresses.pop(key, None)
         return body
+
+    def stream(self, key: str, span: Span, sizes: Sequence[int]) -> Iterator[bytes]:
+        """Yield parts of a range as they arrive; end early if boto3 must read what is left."""
+        if self._refusals >= _REFUSALS or not self._is_direct:
+            return
+        try:
+            connection, answer = self._answered(self._address(key), span)
+            if self._is_refused(answer, span):
+                self._addresses.pop(key, None)
+                return
+            for size in sizes:
+                part = answer.read(size)
+                if len(part) < size:
+                    return
+                yield part
+            answer.read()  # ends the answer, so that the connection takes the next request
+        except _FAILURES:
+            self._addresses.pop(key, None)
+            return
+        self._idle.append(connection)
+        self._refusals = 0
 
     @cached_property
     def _is_direct(self) -> bool:
@@ -111,14 +133,20 @@ class SignedReads:
     def _read(self, key: str, span: Span) -> Body | None:
         address = self._address(key)
         connection, answer = self._answered(address, span)
-        content_range = answer.getheader("Content-Range")
-        if answer.status != _PARTIAL or not span.is_answered_by(content_range, answer.length):
-            self._refusals += answer.status in _CLIENT_ERRORS
+        if self._is_refused(answer, span):
             return None
         content = answer.read()
         self._idle.append(connection)
         self._refusals = 0
         return Body(content=content, etag=answer.getheader("ETag"))
+
+    def _is_refused(self, answer: HTTPResponse, span: Span) -> bool:
+        """Tell, and count, whether an answer is not the requested range."""
+        content_range = answer.getheader("Content-Range")
+        if answer.status == _PARTIAL and span.is_answered_by(content_range, answer.length):
+            return False
+        self._refusals += answer.status in _CLIENT_ERRORS
+        return True
 
     def _address(self, key: str) -> SplitResult:
         until, address = self._addresses.get(key, (0.0, None))

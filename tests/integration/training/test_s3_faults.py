@@ -261,3 +261,43 @@ def test_an_answer_is_held_to_the_range_that_was_asked_for(
     told: str | None, length: int | None, *, is_it: bool
 ) -> None:
     assert Span(offset=10, size=10, etag=None).is_answered_by(told, length) is is_it
+
+
+def test_parts_side_by_side_are_one_request_and_their_connection_is_used_again(server: S3Server) -> None:
+    place = _place()
+    place.sizes()
+    before = _gets(server)
+    assert list(place.stream("shard", 100, [50, 60, 7])) == [
+        CONTENT[100:150],
+        CONTENT[150:210],
+        CONTENT[210:217],
+    ]
+    assert _gets(server) == before + 1
+    (kept,) = place._signed._idle
+    assert list(place.stream("shard", 1000, [20, 4])) == [CONTENT[1000:1020], CONTENT[1020:]]
+    assert place._signed._idle == [kept]
+
+
+@pytest.mark.parametrize(("code", "status"), FAULTS)
+def test_parts_end_early_where_something_is_wrong_and_none_of_them_is_wrong(
+    server: S3Server, code: str, status: int
+) -> None:
+    place = _place()
+    place.sizes()
+    _broken(server, code, status, times=1)
+    parts = list(place.stream("shard", 100, [50, 60, 7]))
+    assert len(parts) < 3
+    assert b"".join(parts) == CONTENT[100 : 100 + sum(map(len, parts))]
+    assert place.read("shard", 150, 60) == CONTENT[150:210]
+
+
+def test_parts_of_an_object_that_was_replaced_are_not_given(server: S3Server) -> None:
+    place = _place()
+    place.sizes()
+    server.client().put_object(Bucket="bucket", Key=KEY, Body=CONTENT[::-1])
+    assert list(place.stream("shard", 100, [50, 60])) == []
+    assert "the object was replaced" in _told(place)
+
+
+def test_without_a_listing_no_parts_are_given_as_the_version_is_unknown(server: S3Server) -> None:
+    assert list(_place().stream("shard", 0, [10, 10])) == []

@@ -17,7 +17,8 @@ from benchmarks.data_from_s3.__main__ import main
 from benchmarks.data_from_s3.medians import ratio, shown
 from benchmarks.data_from_s3.readers import READERS
 from benchmarks.data_from_s3.rounds import CHECKED, SHARDS, Place, ceiling, resume_step
-from benchmarks.data_from_s3.server import COUNTS, Server
+from benchmarks.data_from_s3.sequential import SEQUENTIAL
+from benchmarks.data_from_s3.server import COUNTS, Network, Server
 from benchmarks.data_from_s3.source import Source
 from benchmarks.data_from_s3.worker import measured, ranges_of, serve
 from tests.integration.training.buckets import CREDENTIALS
@@ -100,15 +101,16 @@ def test_the_range_reader_asks_for_each_block_once_over_few_connections(folder: 
     assert counts["bytes"] - LARGE < 10_000
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", [*READERS, *SEQUENTIAL])
 def test_every_reader_gives_the_same_bytes(name: str, folder: Path, endpoint: str) -> None:
     bench = folder / "bench"
-    reader = READERS[name](_source(folder, endpoint))
+    reader = (READERS | SEQUENTIAL)[name](_source(folder, endpoint))
     large = b"".join((bench / "large" / one).read_bytes() for one in reader.files.large)
     assert b"".join(reader.large()) == large
     small = sorted((bench / "small" / one).read_bytes() for one in reader.files.small)
     assert sorted(reader.small()) == small
-    assert sorted(reader.samples()) == small
+    if name in READERS:  # the others are measured on whole files alone
+        assert sorted(reader.samples()) == small
     if reader.seeks:
         ranges = ranges_of(reader, 3)
         starts = [one.file * AMOUNT.shard_bytes + one.offset for one in ranges]
@@ -161,6 +163,28 @@ def test_the_files_are_the_same_each_time_and_are_written_once(tmp_path: Path, f
     (tmp_path / "large/shard-00000.bin").write_bytes(b"kept")
     files.written(tmp_path, AMOUNT)
     assert (tmp_path / "large/shard-00000.bin").read_bytes() == b"kept"
+
+
+def test_a_connection_that_is_paced_waits_for_what_it_has_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("benchmarks.data_from_s3.server.time.monotonic", lambda: 10.25)
+    monkeypatch.setattr("benchmarks.data_from_s3.server.time.sleep", waits.append)
+    network = Network(wait_seconds=0.03, bytes_a_second=100e6)
+    network.paced(10.0, 50_000_000)
+    network.paced(10.0, 10_000_000)
+    assert waits == [pytest.approx(0.25), 0.0], "half a second for 50 MB; 10 MB are behind already"
+
+
+@pytest.mark.thorough
+def test_behind_a_network_no_reader_loses_bytes_and_requests_have_a_price(tmp_path: Path) -> None:
+    arguments = ["--network", "--quick", "--folder", str(tmp_path), "--json", str(tmp_path / "net.json")]
+    assert main([*arguments, "--readers", "range reader"]) == 0
+    report = json.loads((tmp_path / "net.json").read_bytes())
+    checks = {one["id"]: one["ok"] for one in report["checks"]}
+    assert checks == {"complete": True, "large-file": None, "objects-of-1-mb": None}
+    objects = report["facts"]["readers"]["mountpoint-like"]["small-objects"]
+    assert objects["requests"] == 200
+    assert objects["usd_a_terabyte"] == pytest.approx(0.0004 / 1000 * 1e12 / 10_000)
 
 
 @pytest.mark.thorough

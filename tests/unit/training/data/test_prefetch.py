@@ -102,13 +102,13 @@ def test_leaving_does_not_wait_for_a_read_that_hangs(monkeypatch: pytest.MonkeyP
 def test_the_process_ends_though_reads_hang() -> None:
     code = (
         "import threading\n"
-        "from training.data.blocks import Fetchers\n"
+        "from training.data.fetchers import Fetchers\n"
         "from training.data.batches import prefetched\n"
         "class Hanging:\n"
         "    def at(self, step):\n"
         "        threading.Event().wait()\n"
         "fetchers = Fetchers(Hanging().at, threads=2)\n"
-        "fetchers.order((0, 0))\n"
+        "fetchers.order(((0, 0),))\n"
         "with prefetched(Hanging(), depth=1, steps=range(9), pin=None):\n"
         "    pass\n"
     )

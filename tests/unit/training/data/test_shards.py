@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.training.data.corpora import spoil, written
-from training.data.blocks import BlockReader, DirectoryPlace, Fetchers, Range
+from training.data.blocks import BlockReader, DirectoryPlace, Range
+from training.data.fetchers import Fetchers
 from training.data.index import ShardIndex, TokenDtype
 from training.data.token_shards import TokenShards
 from training.errors import DataError
@@ -163,9 +164,9 @@ def test_a_block_that_was_read_whole_is_not_kept(tmp_path: Path) -> None:
 def test_threads_start_when_they_are_needed_and_end_with_their_reader(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     free = threading.Event()
-    fetchers = Fetchers(lambda _: b"x" * free.wait(30), threads=8)
+    fetchers = Fetchers(lambda run: (lambda: b"x" * free.wait(30) for _ in run), threads=8)
     for ordered, wanted in [(1, 1), (3, 4), (16, 8)]:
-        futures = [fetchers.order((0, block)) for block in range(ordered)]
+        futures = [fetchers.order(((0, block),))[0] for block in range(ordered)]
         started = set(threading.enumerate()) - before
         assert len(started) == wanted
     free.set()
@@ -179,11 +180,11 @@ def test_threads_start_when_they_are_needed_and_end_with_their_reader(tmp_path: 
 
 def test_a_thread_that_is_free_is_used_again(tmp_path: Path) -> None:
     before = set(threading.enumerate())
-    fetchers = Fetchers(lambda _: b"x", threads=8)
-    fetchers.order((0, 0)).result(30)
+    fetchers = Fetchers(lambda run: (lambda: b"x" for _ in run), threads=8)
+    fetchers.order(((0, 0),))[0].result(30)
     while not fetchers._idle._value:
         pass  # it has the result before it says that it is free
-    fetchers.order((0, 1)).result(30)
+    fetchers.order(((0, 1),))[0].result(30)
     assert len(set(threading.enumerate()) - before) == 1
 
 
