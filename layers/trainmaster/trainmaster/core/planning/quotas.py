@@ -31,6 +31,8 @@ class Quotas:
     quotas: Mapping[str, Quota]
     tiers: dict[str, int] = field(default_factory=dict)
     """Tiers of jobs, live and waiting, by name; a job without one is covered, and without quotas all are."""
+    covered_widths: dict[str, int] = field(default_factory=dict)
+    """Widths that the quota covers of running elastic jobs that borrow the rest, by name."""
     used: dict[str, dict[Capacity, int]] = field(default_factory=dict)
     """On-demand instances by team."""
     loans: Loans = field(default_factory=lambda: Loans(quotas={}, rules=Preemption()))
@@ -76,7 +78,9 @@ class Quotas:
             nominal, counted = quotas.nominal(team), _with_least_widths(jobs)
             quotas.tiers |= _beyond(nominal, counted, first=own)
             if counted is not jobs:
-                quotas.tiers |= _wide_borrowers(nominal, counted, quotas.tiers)
+                wide = _wide_borrowers(nominal, counted, quotas.tiers)
+                quotas.tiers |= dict.fromkeys(wide, BORROWER)
+                quotas.covered_widths |= wide
         return quotas
 
     def tier(self, name: str) -> int:
@@ -215,7 +219,7 @@ def _with_least_widths(jobs: _Jobs) -> _Jobs:
 
 
 def _wide_borrowers(nominal: dict[Capacity, int], jobs: _Jobs, tiers: Mapping[str, int]) -> dict[str, int]:
-    """Return the running elastic jobs that are covered only at less than their present width.
+    """Return the covered widths of running elastic jobs that are covered only at less than their present one.
 
     They borrow the rest: what takes it back makes them narrower.
     """
@@ -229,7 +233,7 @@ def _wide_borrowers(nominal: dict[Capacity, int], jobs: _Jobs, tiers: Mapping[st
     for job, ((capacity, least),) in sorted(elastic, key=lambda pair: pair[0].rank):
         rest = ((capacity, job.vector[capacity] - least),)
         if capacity.is_on_demand and rest[0][1] and not _taken_from(left, rest):
-            borrowers[job.name] = BORROWER
+            borrowers[job.name] = least
     return borrowers
 
 

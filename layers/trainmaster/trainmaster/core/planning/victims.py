@@ -20,7 +20,7 @@ from trainmaster.core.planning.preemption import (
 )
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
-from trainmaster.core.planning.shrinks import is_enough, kept_of
+from trainmaster.core.planning.shrinks import first_borrowed, is_enough, kept_of, takes_covered
 from trainmaster.core.planning.snapshot import Held, RunningJob
 from trainmaster.core.planning.victim_groups import Alike, Choice, Group, Turn
 from trainmaster.core.policy import Preemption
@@ -218,6 +218,9 @@ class _Order:
         chosen = _spared(self._enough(), self.short)
         single = self._single(least=chosen)
         sets = [chosen, (single,)] if single else [chosen]
+        if covered := self.victims.quotas.covered_widths:
+            turns = (job for choices in self._choices() for *_, job in self._turns(choices))
+            sets += [borrowed] if (borrowed := first_borrowed(turns, self.short, covered)) else []
         return min([*sets, *self._shrinks(least=chosen)], key=self._worth)
 
     def _shrinks(self, *, least: tuple[RunningJob, ...]) -> Iterator[tuple[RunningJob, ...]]:
@@ -274,9 +277,10 @@ class _Order:
 
     def _worth(self, chosen: tuple[RunningJob, ...]) -> tuple[int, int, float, int, int]:
         """Return the sort key of a set of victims; lower is better."""
-        warm_key = self.preemptor.shape.warm_key
+        warm_key, quotas = self.preemptor.shape.warm_key, self.victims.quotas
+        reaches = takes_covered(chosen, self.short, quotas.covered_widths)
         return (
-            -min(self.victims.quotas.tier(victim.name) for victim in chosen),
+            -COVERED if reaches else -min(quotas.tier(victim.name) for victim in chosen),
             0 if self.cheapest else max(victim.priority for victim in chosen),
             self.victims.cost(chosen, self.short),
             sum(warm_key is None or victim.warm_key != warm_key for victim in chosen),
