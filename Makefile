@@ -38,8 +38,8 @@ demo: setup ## four real training jobs queue, preempt, resume and finish on the 
 demo-client: setup .venv-v3/.ready ## one training by SDK v2, SDK v3 and boto3, each preempted once; three minutes
 	$(BIN)/python -m demos.client
 
-demo-dashboard: setup $(AXE) ## a night of two teams on every page of the dashboard; needs Chromium; KEEP=1 leaves it up
-	$(BIN)/python -m demos.dashboard $(if $(KEEP),--keep)
+demo-dashboard: setup $(AXE) ## a night of two teams on every page of the dashboard, beside its approved pictures; needs Chromium; KEEP=1 leaves it up, APPROVE=1 approves
+	$(BIN)/python -m demos.dashboard $(if $(KEEP),--keep) $(if $(APPROVE),--approve)
 
 demo-doors: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready $(JAVASCRIPT) ## six clients, from boto3 to Airflow, each preempted once; two minutes
 	$(BIN)/python -m demos.doors

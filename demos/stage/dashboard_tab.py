@@ -17,6 +17,8 @@ from demos.stage.processes import running_server
 PAGES = ("now", "timeline", "jobs", "arrays", "money", "policy", "what-if", "events")
 PATIENCE_MS = 20_000
 """Milliseconds a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
+_CONTEXT = {"viewport": {"width": 1280, "height": 900}, "timezone_id": "UTC", "locale": "en-GB"}
+"""Options of a browser's context, so that a page is the same on every machine."""
 _REFUSED = "Failed to load resource"
 """Begin of the console's words on an answer with an error status."""
 _VIOLATIONS = """
@@ -135,7 +137,7 @@ def new_tab(
         patience_ms: How long it waits for what a page is to show.
         options: Of the browser's context.
     """
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    context = browser.new_context(**{**_CONTEXT, **options})
     context.add_init_script(_VIOLATIONS)
     page = context.new_page()
     page.set_default_timeout(patience_ms)

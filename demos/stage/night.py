@@ -1,5 +1,7 @@
-"""Events in the demo's world: a preemption, a spot interruption, a failure, a warm pool, a queue."""
+"""Events in the demo's world: a preemption, a spot interruption, a failure, a warm pool, a queue, a sweep."""
 
+from demos.programs.ordered_job import MOST_STEPS
+from demos.stage import sweep
 from demos.stage.two_teams import SMALL, World, WorldJob
 
 LLAMA = WorldJob(name="llama-7b-pretrain", team="vision", hours=6, priority=2)
@@ -30,9 +32,11 @@ def play(world: World) -> None:
     world.fail(BROKEN.name)
     world.control("POST", "/spot", training_job=world.training_job(SPOT.name), action="interrupt")
     world.end(SHORT.name)
+    world.until_prints(LLAMA.name, f"step={MOST_STEPS} ")  # so that its curve is the same each time
     for job in WAITING:
         world.add(job)
     world.add(URGENT)
     world.clock(6)
     world.until_trains(URGENT.name)
     world.clock(12)
+    sweep.play(world)

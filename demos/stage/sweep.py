@@ -11,7 +11,7 @@ NAME = "vit-lr-batch"
 RATES, BATCHES = ("1e-4", "3e-4", "1e-3", "3e-3"), ("16", "32", "64")
 FAILED = 2
 """Tasks that fail: the largest batch with a learning rate above the best."""
-_MINUTES_A_ROUND = 4
+_MINUTES = 4
 
 
 def body(world: World, name: str = NAME) -> Document:
@@ -35,9 +35,5 @@ def play(world: World) -> None:
     """Submit the sweep as team vision, and let all of its tasks end."""
     vision = world.teams["vision"]
     vision.add_array(body(world), key=NAME)
-
-    def is_over() -> bool:
-        world.clock(_MINUTES_A_ROUND)
-        return vision.array(NAME)["state"] in {"completed", "failed"}
-
-    world.wait(f"{NAME} is over", is_over)
+    world.clock(_MINUTES)
+    world.wait(f"{NAME} is over", lambda: vision.array(NAME)["state"] in {"completed", "failed"})

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import boto3
@@ -19,8 +19,8 @@ from local.twin_process import TwinProcess
 
 BIG, SMALL = "ml.p5.48xlarge", "ml.g5.12xlarge"
 BIG_CAPACITY, SMALL_CAPACITY, SPOT_CAPACITY = 2, 3, 4
-NIGHT = timedelta(minutes=65)
-"""Time before now at which the clock begins: what is played ends before now."""
+BEGINS = datetime(2026, 11, 24, 5, 54, tzinfo=UTC)
+"""When the clock begins: always the same instant, so that pages are like their pictures of another day."""
 _HOUR_SECONDS = 3600
 _OUT_OF_MEMORY = (
     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
@@ -116,6 +116,15 @@ class World(Stage):
         training_job = self.training_job(name)
         self.wait(f"{name} prints", lambda: last_lines(self.logs, training_job, count=1))
 
+    def until_prints(self, name: str, text: str) -> None:
+        """Wait until the last line that its program has printed has this text."""
+        training_job = self.training_job(name)
+
+        def is_printed() -> bool:
+            return any(text in line for line in last_lines(self.logs, training_job, count=1))
+
+        self.wait(f"{name} prints {text}", is_printed)
+
     def end(self, name: str) -> None:
         """Let its containers end, and the plane hear of it."""
         self._leave(name, END)
@@ -150,9 +159,8 @@ class World(Stage):
 
 @contextmanager
 def running_world(folder: Path) -> Iterator[World]:
-    """Run an empty world; its clock begins some hours ago."""
-    start = (datetime.now(UTC) - NIGHT).replace(second=0, microsecond=0)
-    options = (*MANUAL, "--start", start.isoformat())
+    """Run an empty world; its clock begins at ``BEGINS``."""
+    options = (*MANUAL, "--start", BEGINS.isoformat())
     with opened_twin(folder, policy={"version": 1, "pools": []}, options=options) as twin:
         world = World(twin, folder)
         world.api.put_policy(policy(twin.ready["account_id"]))

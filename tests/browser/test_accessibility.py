@@ -3,28 +3,17 @@
 import pytest
 from playwright.sync_api import Page
 
-from demos.stage import chromium, night
+from demos.stage import chromium, keyboard, night, sweep
 from demos.stage.dashboard_tab import PAGES
 from tests.browser.conftest import OpenTab, Stage, unless_there
 
 pytestmark = pytest.mark.thorough
 
-MOST_TABS = 400
-_NAME = """(one) => {
-    const name = one.getAttribute('aria-label') || one.innerText || one.getAttribute('href') || '';
-    return `${one.tagName.toLowerCase()} ${name.trim()}`;
-}"""
-_FOCUSED = f"() => ({_NAME})(document.activeElement)"
-_PRESSABLE = f"""() => [...document.querySelectorAll("a[href], button, select, input, textarea, summary")]
-    .filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0).map({_NAME})"""
-_HAS_OUTLINE = """() => {
-    const style = getComputedStyle(document.activeElement);
-    return style.outlineStyle !== 'none' || style.boxShadow !== 'none';
-}"""
-
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", [*PAGES, f"jobs/{night.LLAMA.name}", f"jobs/{night.BROKEN.name}"])
+@pytest.mark.parametrize(
+    "path", [*PAGES, f"jobs/{night.LLAMA.name}", f"jobs/{night.BROKEN.name}", f"arrays/{sweep.NAME}"]
+)
 def test_axe_finds_nothing_serious(path: str, scheme: str, open_tab: OpenTab, stage: Stage) -> None:
     unless_there(chromium.why_no_axe())
     tab = open_tab(stage.changing if path.startswith("jobs/") else None, color_scheme=scheme)
@@ -54,9 +43,8 @@ def test_the_tab_key_reaches_whatever_can_be_pressed_and_shows_where_it_is(
 ) -> None:
     tab = open_tab(stage.changing)
     tab.go(path)
-    pressable = set(tab.page.evaluate(_PRESSABLE))
-    assert pressable
-    assert pressable - set(walked(tab.page)) == set()
+    assert keyboard.pressable(tab.page)
+    assert keyboard.findings(tab.page) == []
 
 
 def test_an_action_is_confirmed_with_its_consequence_and_taken_by_the_keyboard_alone(
@@ -88,29 +76,10 @@ def test_the_reading_dashboard_has_no_action(open_tab: OpenTab) -> None:
     assert not [one for one in names if one.startswith(("cancel", "hold", "release", "priority", "pause"))]
 
 
-def walked(page: Page) -> list[str]:
-    """What has the focus, one Tab after the other, once around."""
-    page.evaluate("document.querySelector('a[href]').focus()")  # the document's first
-    found: list[str] = []
-    page.evaluate(
-        "document.querySelectorAll('[data-reached]').forEach((one) => one.removeAttribute('data-reached'))"
-    )
-    for _ in range(MOST_TABS):
-        if page.evaluate(
-            "document.activeElement === document.body || 'reached' in document.activeElement.dataset"
-        ):
-            break
-        page.evaluate("document.activeElement.dataset.reached = ''")
-        found.append(page.evaluate(_FOCUSED))
-        assert page.evaluate(_HAS_OUTLINE), f"where the focus is cannot be seen: {found[-1]}"
-        page.keyboard.press("Tab")
-    return found
-
-
 def walk_to(page: Page, name: str) -> None:
-    """Until what has the focus is called so, whatever its case."""
-    for _ in range(MOST_TABS):
-        if page.evaluate(_FOCUSED).lower().startswith(name):
+    """Press Tab until what has the focus is called so, whatever its case."""
+    for _ in range(keyboard.MOST_TABS):
+        if keyboard.focused(page).lower().startswith(name):
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"the Tab key does not reach {name!r}")

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page
 
-from demos.stage import night, sweep
+from demos.stage import sweep
 from demos.stage.dashboard_tab import Tab
 from demos.stage.two_teams import BIG, BIG_CAPACITY
 from tests.browser.conftest import OpenTab, Stage
 from tests.browser.test_policy_replay import REPLAYS_MS
+from tests.browser.test_queue_page import waiting_job
 
 pytestmark = pytest.mark.thorough
 
@@ -34,9 +35,9 @@ def acts(page: Page) -> int:
     return counted
 
 
-def test_why_a_job_waits_and_what_helps_takes_one_click(acting: Tab) -> None:
-    waiting = next(job for job in night.WAITING if job.team == "language")
-    acting.page.locator("main tbody tr", has=acting.page.locator(f"a[href$='{waiting.name}']")).click(
+def test_why_a_job_waits_and_what_helps_takes_one_click(acting: Tab, stage: Stage) -> None:
+    waiting = waiting_job(stage)
+    acting.page.locator("main tbody tr", has=acting.page.locator(f"a[href$='{waiting}']")).click(
         position={"x": 300, "y": 12}
     )
     drawer = acting.page.locator(".drawer")
@@ -51,8 +52,7 @@ def test_who_used_what_this_month_takes_one_click(acting: Tab) -> None:
     assert acts(acting.page) <= 2
 
 
-def test_a_sweep_shows_its_best_task_and_what_failed_by_class(open_tab: OpenTab, stage: Stage) -> None:
-    sweep.play(stage.world)
+def test_a_sweep_shows_its_best_task_and_what_failed_by_class(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.go(f"arrays/{sweep.NAME}")
     tab.page.get_by_text("Best so far:").wait_for()

@@ -35,6 +35,7 @@ from trainmaster_client.gateway.json_protocol import CallRefusedError
 from trainmaster_client.gateway.page_admission import refuse_changes
 from trainmaster_client.gateway.web_app import body_of
 from trainmaster_client.gateway.web_pages import GUARDS, METHODS, Pages, page, problem, refusal, shown_to
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.policies.policy_document import parse_policy
 
 
@@ -148,7 +149,8 @@ class DashboardRoutes:
         if wanted == "cancel":
             return self.replays.cancel(replay_id)
         text = unpacked(request.headers.get(POLICY_HEADER, ""))
-        return self.replays.start(replay_id, {"text": text, "days": REPLAY_DAYS})
+        question = {"text": text, "days": REPLAY_DAYS, "until": _clock(request).isoformat()}
+        return self.replays.start(replay_id, question)
 
     def _with_key(self, replay: Document) -> Document:
         """Add what opens the report by a link."""
@@ -199,10 +201,10 @@ class DashboardRoutes:
         }
 
     def _queue(self, request: Request) -> Document:
-        return self.queue.queue(request.query_params, now=datetime.now(UTC))
+        return self.queue.queue(request.query_params, now=_clock(request))
 
     def _whole_job(self, request: Request) -> Document:
-        return self.queue.job(request.path_params["name"], request.query_params, now=datetime.now(UTC))
+        return self.queue.job(request.path_params["name"], now=_clock(request))
 
     def _array(self, request: Request) -> Document:
         return self.arrays.array(request.path_params["name"])
@@ -222,7 +224,13 @@ class DashboardRoutes:
         return self.readers.curves(self._job(request))
 
     def _gpu(self, request: Request) -> Document:
-        return gpu_use(self.clients.of("cloudwatch"), self._job(request), now=datetime.now(UTC))
+        return gpu_use(self.clients.of("cloudwatch"), self._job(request), now=_clock(request))
+
+
+def _clock(request: Request) -> datetime:
+    """Return the instant on the clock of the page, else of this machine. Raises InvalidArgumentError."""
+    now, given = datetime.now(UTC), request.query_params.get("now")
+    return instant(given, now=now, option="now") if given else now
 
 
 def _report_name(replay_id: str) -> str:

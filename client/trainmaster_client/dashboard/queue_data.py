@@ -10,7 +10,6 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.gateway.queued_calls import RenewingApi
 from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import FINAL_STATES, LIVE_STATES, NO_NAME, JobView, job_view
 from trainmaster_client.jobs.queue_reader import QueueReader
 from trainmaster_client.jobs.why_lines import SHOWN_JOBS, depends_on_others, wait_report
@@ -46,8 +45,8 @@ class QueueData:
         """Return rows and pools; with ``part=first`` only those of a first page, without likely starts.
 
         Args:
-            given: Parameters of ``GET /jobs``; ``now`` is the instant of the page's own clock.
-            now: An instant where the page sends none.
+            given: Parameters of ``GET /jobs``.
+            now: The instant that ages are counted up to.
         """
         filters = {name: value for name, value in given.items() if name not in _OWN}
         is_first = given.get("part") == "first"
@@ -56,7 +55,7 @@ class QueueData:
         answers = QueueAnswers(document=document, pools=self._api.pools().get("pools") or ())
         starts = None if is_first else self._reader.starts(answers.jobs)
         answers = QueueAnswers(document=document, pools=answers.pools, starts=starts)
-        model = queue_model(answers, now=_clock(given, now))
+        model = queue_model(answers, now=now)
         return {
             "columns": [asdict(column) for column in COLUMNS],
             "rows": [_row(row, number) for number, row in enumerate(model.rows)],
@@ -66,9 +65,8 @@ class QueueData:
             "is_partial": bool(document.get("next_token")),
         }
 
-    def job(self, name: str, given: Mapping[str, str], *, now: datetime) -> Document:
+    def job(self, name: str, *, now: datetime) -> Document:
         """Return a job as the API answers it, its row, why it waits, and what each change of it would do."""
-        now = _clock(given, now)
         document = self._api.job(name)
         job = job_view(document)
         others, trouble = self._others(job) if depends_on_others(job) else ([], "")
@@ -152,8 +150,3 @@ def _row(row: Row, number: int) -> dict[str, Any]:
 
 def _text(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
-
-
-def _clock(given: Mapping[str, str], now: datetime) -> datetime:
-    """Return the instant on the clock of the page, which counts ages. Raises InvalidArgumentError."""
-    return instant(given["now"], now=now, option="now") if given.get("now") else now

@@ -1,7 +1,7 @@
 """Runs a replay of the Policy page: ``python -m trainmaster_client.dashboard.replay_program``.
 
-The question is a line of JSON on standard input, ``{"text", "days"}``; what comes of it are lines of JSON on
-standard output. It ends when its input does: then nobody waits for it any more.
+The question is a line of JSON on standard input, ``{"text", "days", "until"}``; what comes of it are lines of
+JSON on standard output. It ends when its input does: then nobody waits for it any more.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TextIO
 
 import boto3
@@ -42,7 +42,7 @@ def main() -> int:
     threading.Thread(target=_end_with, args=(sys.stdin,), daemon=True).start()
     os.nice(NICENESS)
     try:
-        _say(answers, answer(question["text"], days=question["days"], doing=_Doing(answers)))
+        _say(answers, answer(question, doing=_Doing(answers)))
     except ForbiddenError:
         _say(answers, {"error": ADMINS_ONLY})
     except TrainmasterClientError as error:
@@ -50,12 +50,12 @@ def main() -> int:
     return 0
 
 
-def answer(text: str, *, days: int, doing: "_Doing") -> Mapping[str, Any]:
-    """Replay the policy over the last ``days`` of the stack. Raises TrainmasterClientError."""
-    document = parse_policy(text.encode(), source="The text")
+def answer(question: Mapping[str, Any], *, doing: "_Doing") -> Mapping[str, Any]:
+    """Replay the policy over the days before ``until`` (ISO 8601). Raises TrainmasterClientError."""
+    document = parse_policy(question["text"].encode(), source="The text")
     session = boto3.Session()
     api = ApiClient(find_api_url(None, session), session)
-    period = period_up_to(datetime.now(UTC), timedelta(days=days))
+    period = period_up_to(datetime.fromisoformat(question["until"]), timedelta(days=question["days"]))
     replay = replay_policy(api, (NEW, document), period, doing=doing)
     return {"result": result_of(replay), "report": replay.report(command=COMMAND)}
 

@@ -128,14 +128,15 @@ def test_a_dashboard_that_only_reads_replays_too(reading: GatewayWorld) -> None:
     session = opened(reading).session
     started = begun(
         reading,
-        FIRST,
+        f"{FIRST}?now=2026-11-24T07:00:00Z",
         trainmaster_session=session,
         trainmaster_replay="start",
         trainmaster_policy=packed(POLICY),
     )
     assert started.status == 200
     over = until(lambda: json.loads(begun(reading, FIRST, trainmaster_session=session).body), is_over)
-    assert over["result"]["asked"] == {"text": POLICY, "days": 14}
+    until_the_page_s_now = "2026-11-24T07:00:00+00:00"
+    assert over["result"]["asked"] == {"text": POLICY, "days": 14, "until": until_the_page_s_now}
     report = asked(reading, f"/ui/data/replays/{FIRST}/report", trainmaster_session=session)
     assert (report.status, report.body) == (200, b"<p>all</p>")
     assert report.headers["content-security-policy"].split("; ")[0] == "default-src 'none'"

@@ -8,7 +8,7 @@ import { scrolling } from "./tables.js";
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HEIGHT = 120;
-const NARROWEST_BAR = 22;
+const NARROWEST_BAR = 11; // a month fits on a phone, so that its newest days are in sight
 const WIDEST = 1400; // px of the picture
 const HEAD = 20; // above the bars, for what the most expensive day cost
 const WHITE_ON = 0.71; // of the colour of a full cell: from here on white is read better than black

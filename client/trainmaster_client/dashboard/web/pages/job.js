@@ -23,12 +23,13 @@ export const page = {
   async load(api, params, signal) {
     const path = `jobs/${encodeURIComponent(params.name)}`;
     const options = { signal };
-    const { job, row, wait, questions } = await api.local(path, { now: new Date().toISOString() }, options);
+    const now = { now: new Date().toISOString() };
+    const { job, row, wait, questions } = await api.local(path, now, options);
     const hasRun = (job.attempts ?? []).length > 0;
     const nothing = { curves: [], series: [] };
     const [curves, gpu] = await Promise.all([
       hasRun ? api.local(`${path}/curves`, {}, options).catch(said(signal)) : nothing,
-      hasRun ? api.local(`${path}/gpu`, {}, options).catch(said(signal)) : nothing,
+      hasRun ? api.local(`${path}/gpu`, now, options).catch(said(signal)) : nothing,
     ]);
     return { job, row, wait, questions, curves, gpu };
   },
@@ -188,7 +189,7 @@ function pictures(job, curves, gpu, width, context) {
   return [
     notes.map((text) => h("p", { class: "note" }, text)),
     shown.map((one) => chart({ yText: short, ...one, ticks, width: wide, xText: short, xName: "steps", nothing: (job.attempts ?? []).length ? "No line of its log has a step and a loss." : "It has not started." })),
-    chart({ title: gpu.gpus ? `GPU use, % of a host's ${counted(gpu.gpus, "GPU", "GPUs")}` : "GPU use, % of one GPU, summed over a host's", series: gpuSeries(gpu), width: wide, yText: short, xText: (at) => clock(new Date(at * 1000), context.now), nothing: "CloudWatch has no GPU use of it." }),
+    chart({ title: gpu.gpus ? `GPU use, % of a host's ${counted(gpu.gpus, "GPU", "GPUs")}` : "GPU use, % of one GPU, summed over a host's", series: gpuSeries(gpu), bounds: gpu.gpus ? [0, 100] : null, width: wide, yText: short, xText: (at) => clock(new Date(at * 1000), context.now), nothing: "CloudWatch has no GPU use of it." }),
   ];
 }
 

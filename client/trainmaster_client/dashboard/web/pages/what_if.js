@@ -47,7 +47,7 @@ function choices({ pools = [] }, state) {
   if (!rows.length) return h("p", { class: "state" }, "The policy has no pools with a number of instances.");
   return [
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Instances" },
-      h("table", {},
+      h("table", { class: "stacked" },
         h("thead", {}, h("tr", {}, ["Pool", "Instances", "In force", "What if", "At once"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, rows))),
     h("p", { class: "note" }, "Quotas, calendars, order and rules: edit the document on the page ", h("a", { href: "#/policy" }, "Policy"), " and replay it there. A calendar's own numbers stay as they are."),
@@ -61,5 +61,5 @@ function row({ pool, key, type, many }, state) {
     type: "button", "data-key": `${text}-${key}`, "aria-label": `Replay with ${text} ${type} in ${pool}`, disabled: many + by < 0,
     onclick: () => { field.value = String(many + by); set(field.value); state.replay.start(); },
   }, text);
-  return h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, pool)), h("td", {}, type), h("td", { class: "number" }, count(many)), h("td", {}, field), h("td", {}, h("div", { class: "buttons" }, atOnce(1, "one more"), atOnce(-1, "one fewer"))));
+  return h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, pool)), h("td", {}, type), h("td", { class: "number" }, count(many)), h("td", {}, field), h("td", { class: "whole" }, h("div", { class: "buttons" }, atOnce(1, "one more"), atOnce(-1, "one fewer"))));
 }

@@ -52,7 +52,7 @@ export class PolicyReplay {
       replace(this.#answer);
       this.#onstart(this.#id);
       const headers = { "trainmaster-replay": "start", "trainmaster-policy": await packed(this.#textOf()) };
-      this.#hear(await this.context.api.local(`replays/${this.#id}`, {}, { headers }));
+      this.#hear(await this.context.api.local(`replays/${this.#id}`, { now: new Date().toISOString() }, { headers }));
     });
   }
 
