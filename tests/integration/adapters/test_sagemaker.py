@@ -168,6 +168,12 @@ def figures(quota: str, *, unit: str = "Instances", most: int = 5, used: int = 2
         pytest.param(
             figures("ml.g5.xlarge for training job usage", used=7), 0, id="more in use than allowed"
         ),
+        pytest.param(
+            figures("ml.g5.xlarge for training job usage", unit="Instance", most=1, used=0), 1, id="of one"
+        ),
+        pytest.param(
+            figures("ml.g5.xlarge for training job usage").replace("5 Inst", "1,005 Inst"), 1003, id="a comma"
+        ),
         pytest.param("'ml.g5.xlarge for training job usage' is 5 Instances", None, id="no use in its words"),
         pytest.param("has been reached", None, id="other words"),
     ],

@@ -47,8 +47,8 @@ _INSTANCES = " training job usage'"
 The text is read because one code stands for every quota. Where AWS words it otherwise, a start is sent again
 without what the stack adds to the request."""
 _FIGURES = re.compile(
-    r"'(?P<quota>[^']{1,200})' is (?P<most>[0-9]{1,9}) (?P<unit>[A-Za-z]{1,30}),"
-    r" with current utilization of (?P<used>[0-9]{1,9}) "
+    r"'(?P<quota>[^']{1,200})' is (?P<most>[0-9,]{1,12}) (?P<unit>[A-Za-z]{1,30}),"
+    r" with current utilization of (?P<used>[0-9,]{1,12}) "
 )
 """Name and figures of a quota in ResourceLimitExceeded.
 
@@ -96,10 +96,19 @@ def create_error(error: ClientError, request: Mapping[str, Any]) -> TrainmasterE
 
 def _account_limit(text: str) -> AccountLimitError:
     figures = _FIGURES.search(text)
-    if figures is not None and not (figures["unit"] == "Instances" and "training job" in figures["quota"]):
+    if figures is not None and not _counts_instances(figures):
         return OtherLimitError(text)
-    left = None if figures is None else max(int(figures["most"]) - int(figures["used"]), 0)
+    left = None if figures is None else max(_count(figures["most"]) - _count(figures["used"]), 0)
     return (InstanceLimitError if _INSTANCES in text else AccountLimitError)(text, instances_left=left)
+
+
+def _counts_instances(figures: re.Match[str]) -> bool:
+    return figures["unit"] in {"Instance", "Instances"} and "training job" in figures["quota"]
+
+
+def _count(digits: str) -> int:
+    """Read a count as AWS may write it: ``1,000``."""
+    return int(digits.replace(",", "") or 0)
 
 
 def _refusal(code: str, text: str, request: Mapping[str, Any]) -> TrainingRefusedError | None:
