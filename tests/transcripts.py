@@ -24,6 +24,7 @@ _VARIES = (
     (re.compile(r"\b([A-Z][a-z]{2} \d\d? [A-Z][a-z]{2} )?\d\d:\d\d(:\d\d)?\b"), "INSTANT"),
     (re.compile(r"\b(\d+[dhms])+\b"), "SPAN"),
     (re.compile(r"\b\d+\.\d+\b"), "AMOUNT"),
+    (re.compile(r"\b\d+ %"), "SHARE"),
     (re.compile(r"^ +([a-z][a-z -]* AMOUNT(, |$))+$", re.MULTILINE), "AMOUNTS BY CAUSE"),
     (re.compile(r"-r\d+-[0-9a-f]{6}\b"), "-rN"),
     (re.compile(r"\bstep=\d+"), "step=N"),
