@@ -296,12 +296,16 @@ class History:
             for act in self.settling():
                 self.stage.finish(self._quiet(act))
             world.watch.look()
-            if all(job.is_final for job in world.tables.jobs.values()):
+            if self.is_over():
                 break
         for _ in range(3):  # holds and warm pools of the last ones
             world.now += minutes(16)
             self.stage.finish(self._quiet(world.run_pass))
         world.watch.settled()
+
+    def is_over(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return all(job.is_final for job in self.world.tables.jobs.values())
 
     def settling(self) -> tuple[Callable[[], Any], ...]:
         """What every round of settling does."""

@@ -30,6 +30,9 @@ NEVER_TAKEN = {
     # Nobody reaches MaxRuntimeInSeconds here.
     (S.STARTING, S.STOPPED),
     (S.PREEMPTING, S.STOPPED),
+    # Nor does an attempt narrower than the job's largest width, which then waits to go on.
+    (S.STARTING, S.PREEMPTED),
+    (S.RUNNING, S.PREEMPTED),
 }
 """Steps that TRANSITIONS allows and no world here makes."""
 

@@ -238,6 +238,8 @@ def test_killed_and_resumed_it_is_bit_for_bit_the_uninterrupted_run(tmp_path: Pa
     left = [(one.root / "model/model.safetensors").read_bytes() for one in (whole, job)]
     assert left[0] == left[1]
     told = [json.loads((one.root / "model/metrics.json").read_bytes()) for one in (whole, job)]
+    steps = [[(part["width"], part["steps"]) for part in one.pop("widths")] for one in told]
+    assert steps == [[(1, 8)]] * 2  # their seconds are of the clock
     assert told[0] == told[1]
     assert 0 <= told[0]["val_accuracy"] <= 1
     first = metrics_in(next(line for line in wanted.lines if line.startswith("metric ")))
