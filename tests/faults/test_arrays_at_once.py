@@ -5,8 +5,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from trainmaster.services.array_jobs import ArrayJobs
 
-from tests.builders import A
+from tests.builders import A, pool
 from tests.faults.conftest import NewWorld
 from tests.faults.interleaving import Interleaving
 from tests.integration.messages import request
@@ -14,6 +15,7 @@ from tests.integration.world import World
 
 SEEDS = range(4)
 POOL = {"pools": [{"name": "main", "capacity": {A: 8}}]}
+FULL = {"pools": [{"name": "main", "capacity": {A: 1}}]}
 MORE_ROOM = {"pools": [{"name": "main", "capacity": {A: 9}}]}
 
 
@@ -135,3 +137,43 @@ def test_P7_the_end_of_an_array_is_noted_once_by_passes_at_once(plane: World, se
     plane.schedule()
     assert view(plane)["state"] == "completed"
     assert plane.messages.kinds().count("Array Ended") == 1
+
+
+def add_waiting_array(world: World, tasks: str) -> None:
+    """Add an array whose tasks wait for the only instance."""
+    assert world.api("PUT", "/policy", FULL)["status"] == 200
+    assert world.api("POST", "/add-job", request("first"))["status"] == 201
+    world.wake()
+    add_array(world, tasks)
+    world.wake()
+
+
+def hold(world: World, *, held: bool) -> None:
+    answer = world.api("PATCH", "/arrays/s", {"held": held})
+    assert answer["status"] == 200, answer
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_P9_a_hold_beside_a_release_holds_all_tasks_or_none(plane: World, seed: int) -> None:
+    add_waiting_array(plane, "0-5")
+    at_once(plane, seed, partial(hold, plane, held=True), partial(hold, plane, held=False), plane.wake)
+    plane.wake()
+    array = plane.wiring.reader.array("s")
+    assert array is not None
+    assert view(plane)["tasks"]["held"] == (6 if array.held else 0)
+
+
+def test_P9_a_hold_that_a_release_overtakes_holds_no_task_for_ever(plane: World) -> None:
+    add_waiting_array(plane, "0-5")
+    hold(plane, held=True)
+    overtaken = plane.wiring.reader.array("s")
+    assert overtaken is not None
+    hold(plane, held=False)
+    plane.wake()
+    wiring = plane.wiring
+    jobs = ArrayJobs(reader=wiring.reader, pools=wiring.reader, store=wiring.store, clock=wiring.clock)
+    jobs.follow(overtaken, pool(0), behind=-1, releases=False)
+    assert view(plane)["tasks"]["held"] == 6
+    plane.reconcile()
+    plane.wake()
+    assert view(plane)["tasks"]["held"] == 0

@@ -60,7 +60,10 @@ def change_array(context: RequestContext, name: str, step: Step) -> Array:
             continue
         _follow(context, changed)
         wake(outside.wake_ups, [array.template.spec.pool])
-        return find_array(context, name)
+        latest = find_array(context, name)
+        if latest.held is not changed.held:  # another request was faster: jobs must not follow what was
+            _follow(context, latest)
+        return latest
     raise LostRaceError("the array kept changing; try again")
 
 

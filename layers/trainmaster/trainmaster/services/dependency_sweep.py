@@ -1,6 +1,7 @@
-"""Looks for jobs and arrays that wait for others which have ended: a message was lost, or nobody left one.
+"""Looks for jobs and arrays that wait for others which have ended, and for tasks not held as their array is.
 
-That happens after a release that knows no conditions was rolled back to, or a table was restored. Each run
+A message was lost, or nobody left one. That happens after a release that knows no conditions was rolled back
+to, a table was restored, or a request to hold an array was overtaken by one that released it. Each run
 looks at some of the waiting jobs and arrays of a few pools, so its cost does not grow with their number.
 """
 
@@ -8,12 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.task_recounts import existing_names
 from trainmaster.core.jobs.end_conditions import NOT_YET, Condition, EndedParent
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.lifecycle.dependents import ended_in_array, ended_parent
+from trainmaster.core.lifecycle.task_ends import misses_the_hold, misses_the_release
 from trainmaster.core.outbox.derive import message_of_parent
 from trainmaster.ports import Clock, JobStore, PoolReader, QueueReader
 from trainmaster.ports.array_tables import ArrayReader
+from trainmaster.services.array_jobs import message_to_jobs
 from trainmaster.services.deadline import Deadline
 
 MOST_JOBS = 50
@@ -32,7 +37,7 @@ class SweptTable(PoolReader, ArrayReader, Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class DependencySweep:
-    """Leaves the message of an end again where a job or an array still waits for it."""
+    """Leaves a message again: of an end that somebody waits for, of an array whose jobs do not follow it."""
 
     queue: QueueReader
     table: SweptTable
@@ -57,7 +62,11 @@ class DependencySweep:
                 yield error
 
     def _look_at(self, pool: str) -> None:
-        children = [*self._waiting_jobs(pool), *self._waiting_arrays(pool)]
+        arrays = self._open_arrays(pool)
+        # One that is there already stays as it is.
+        behind = [array for array in arrays if self._has_jobs_behind(array)]
+        self.store.leave(pool, [message_to_jobs(array, at=self.clock()) for array in behind])
+        children = [*self._waiting_jobs(pool), *(array.template for array in arrays)]
         conditions = [
             condition
             for child in children
@@ -65,7 +74,6 @@ class DependencySweep:
             for condition in child.after.open
         ]
         for parents_pool, parent in self._ended(conditions):
-            # One that is there already stays as it is.
             self.store.leave(parents_pool, [message_of_parent(parent, at=self.clock())])
 
     def _waiting_jobs(self, pool: str) -> Sequence[Job]:
@@ -74,12 +82,17 @@ class DependencySweep:
         self._upto[pool] = entries[-1].name if len(entries) == MOST_JOBS else ""
         return tuple(self.table.jobs(entry.name for entry in entries).values()) if entries else ()
 
-    def _waiting_arrays(self, pool: str) -> Sequence[Job]:
-        """Return the next open arrays as the jobs that their tasks are made from."""
+    def _open_arrays(self, pool: str) -> Sequence[Array]:
         marks = self.table.open_arrays(pool, after=self._arrays_upto.get(pool, ""), limit=MOST_ARRAYS)
         self._arrays_upto[pool] = marks[-1][0] if len(marks) == MOST_ARRAYS else ""
-        arrays = self.table.arrays(name for _, name in marks) if marks else {}
-        return tuple(array.template for array in arrays.values())
+        return tuple(self.table.arrays(name for _, name in marks).values()) if marks else ()
+
+    def _has_jobs_behind(self, array: Array) -> bool:
+        """Tell whether tasks wait though their array is held, or are held by it though it was released."""
+        if not (array.jobs.waiting if array.held else array.jobs.held):
+            return False
+        jobs = self.table.jobs(existing_names(array)).values()
+        return any(misses_the_hold(job, array) or misses_the_release(job, array) for job in jobs)
 
     def _ended(self, conditions: Sequence[Condition]) -> Iterator[tuple[str, EndedParent]]:
         """Yield the parents that ended long ago, each once, with the pools that their messages belong to."""

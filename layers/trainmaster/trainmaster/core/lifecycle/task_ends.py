@@ -28,10 +28,10 @@ def followed(job: Job, array: Array, *, pool: PoolPolicy, releases: bool, now: d
     if array.to_stop >> task.position & 1:
         return _stopped(job, array, now=now)
     changed, notes = job, list[Reason]()
-    if array.held and job.is_waiting:
+    if misses_the_hold(job, array):
         changed = steps.held(job, Reason(code=ReasonCode.HELD, message=why_held(array)))
         notes.append(Reason(code=ReasonCode.HELD, message=why_held(array)))
-    elif releases and not array.held and job.state is JobState.HELD:
+    elif misses_the_release(job, array) or (releases and not array.held and job.state is JobState.HELD):
         changed = steps.released(job)
         notes.append(Reason(code=ReasonCode.RELEASED, message="released with its array"))
     if array.template.priority != changed.priority:
@@ -44,9 +44,28 @@ def followed(job: Job, array: Array, *, pool: PoolPolicy, releases: bool, now: d
     return Change(before=job, after=changed, note=note)
 
 
+def misses_the_hold(job: Job, array: Array) -> bool:
+    """Tell whether a task's job waits for instances although its array is held."""
+    return array.held and job.is_waiting
+
+
+def misses_the_release(job: Job, array: Array) -> bool:
+    """Tell whether a task's job is held by its array although that was released.
+
+    A request that holds the array may be overtaken by one that releases it, and then still hold a job.
+    """
+    if array.held or job.state is not JobState.HELD or job.waiting is None:
+        return False
+    return job.waiting.message.startswith(_is_held(array))
+
+
 def why_held(array: Array) -> str:
     """Say why the tasks of a held array wait."""
-    return f"array {array.name} is held" + (f": {array.held_because}" if array.held_because else "")
+    return _is_held(array) + (f": {array.held_because}" if array.held_because else "")
+
+
+def _is_held(array: Array) -> str:
+    return f"array {array.name} is held"
 
 
 def _stopped(job: Job, array: Array, *, now: datetime) -> Change | None:
