@@ -35,6 +35,7 @@ from trainmaster_client.cli import (
     ssh,
     submit,
     sweep,
+    tensorboard,
     timeline,
     top,
     training_code,
@@ -111,6 +112,8 @@ app.command("plan", rich_help_panel=Panel.JOBS)(plan.plan)
 app.command("advise", rich_help_panel=Panel.JOBS)(advise.advise)
 app.command("manifest", rich_help_panel=Panel.JOBS)(manifest.print_manifest)
 app.command("ssh", rich_help_panel=Panel.JOBS)(ssh.ssh)
+app.command("forward", rich_help_panel=Panel.JOBS)(ssh.forward)
+app.command("tensorboard", rich_help_panel=Panel.JOBS)(tensorboard.tensorboard)
 app.command("usage", rich_help_panel=Panel.MONEY)(usage.usage)
 app.command("violations", rich_help_panel=Panel.MONEY)(violations.violations)
 app.command("history-export", rich_help_panel=Panel.ADMIN)(history_export.history_export)

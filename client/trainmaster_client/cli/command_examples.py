@@ -56,6 +56,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "trainmaster manifest --kind trainjob job.json --claim fsx -o job.yaml",
         ),
         "ssh": ("trainmaster ssh my-job", "trainmaster ssh my-job --host 2"),
+        "forward": ("trainmaster forward my-job 6006", "trainmaster forward my-job 8000:6006"),
+        "tensorboard": ("trainmaster tensorboard my-job", "trainmaster tensorboard my-job --print"),
         "tune attach": ("trainmaster tune attach my-study --output s3://bucket/prefix",),
         "tune show": ("trainmaster tune show my-study",),
         "tune stop": ("trainmaster tune stop my-study",),

@@ -385,6 +385,20 @@ def test_shells_are_for_containers_of_jobs_with_the_team_s_prefix() -> None:
             assert (found == "allowed") is may_be, (action, target)
 
 
+def test_ports_are_forwarded_by_one_document_and_only_to_what_a_shell_may_reach() -> None:
+    policy = parse_policy(FILES["ssh-user"])
+    documents = f"arn:aws:ssm:{REGION}::document"
+    for document, may_be in {
+        "AWS-StartPortForwardingSession": True,
+        "AWS-StartPortForwardingSessionToRemoteHost": False,
+        "AWS-RunShellScript": False,
+    }.items():
+        found = decide(policy, "ssm:StartSession", f"{documents}/{document}", normalized({}))
+        assert (found == "allowed") is may_be, document
+    instance = f"arn:aws:ec2:{REGION}:{ACCOUNT}:instance/i-0123456789abcdef0"
+    assert decide(policy, "ssm:StartSession", instance, normalized({})) != "allowed"
+
+
 def test_a_training_role_has_what_remote_debugging_and_checkpoints_need_and_no_sagemaker() -> None:
     role = FILES["training-role"]
     assert all(allows(role, f"ssmmessages:{one}", "*") for one in MESSAGES)

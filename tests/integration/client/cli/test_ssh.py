@@ -1,6 +1,8 @@
-"""``trainmaster ssh`` with a fake API, a fake SageMaker and a fake AWS CLI."""
+"""``trainmaster ssh`` and ``forward`` with a fake API, a fake SageMaker and a fake AWS CLI."""
 
 import json
+import shlex
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +162,100 @@ def test_a_sagemaker_that_does_not_answer_is_one_line(
 def test_an_unknown_job_is_exit_code_4(trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker) -> None:
     api.script("GET", "/jobs/job1", problem(404, "Not found", "no job job1"))
     assert trainmaster("ssh", "job1", "--print").code == 4
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def forwarding(line: str) -> tuple[list[str], dict[str, list[str]]]:
+    """The document and its parameters."""
+    words = shlex.split(line)
+    at = words.index("--parameters")
+    return words[words.index("--document-name") + 1 : at], json.loads(words[at + 1])
+
+
+def test_the_command_that_forwards_a_port_is_printed(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    ran = trainmaster("forward", "job1", "6006", "--host", "2", "--print")
+    assert (ran.code, ran.err) == (0, "")
+    assert forwarding(ran.out) == (
+        ["AWS-StartPortForwardingSession"],
+        {"portNumber": ["6006"], "localPortNumber": ["6006"]},
+    )
+    found = json.loads(trainmaster("forward", "job1", "8000:5678", "--json").out)
+    assert found["target"] == "sagemaker-training-job:job1-r1-abc123_algo-1"
+    parameters = json.loads(found["command"][found["command"].index("--parameters") + 1])
+    assert parameters == {"portNumber": ["5678"], "localPortNumber": ["8000"]}
+
+
+def test_a_forwarded_port_is_told_with_its_address_and_how_to_end_it(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", f'echo "$@" > {tools}/ran')
+    port = free_port()
+    ran = trainmaster("forward", "job1", f"{port}:6006")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == f"http://localhost:{port} is port 6006 of job1-r1-abc123, host 1. Ctrl-C ends it.\n"
+    assert f'"localPortNumber": ["{port}"]' in (tools / "ran").read_text()
+
+
+def test_ctrl_c_ends_a_forwarded_port_without_a_complaint(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", "kill -INT $PPID; exit 130")
+    ran = trainmaster("forward", "job1", f"{free_port()}:6006")
+    assert ran.code == 0
+    assert "AccessDenied" not in ran.err
+
+
+def test_when_aws_refuses_to_forward_the_document_is_named_as_well(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", "exit 254")
+    ran = trainmaster("forward", "job1", f"{free_port()}:6006")
+    assert ran.code == 254
+    assert "document/AWS-StartPortForwardingSession" in ran.err
+
+
+def test_a_port_of_this_machine_that_is_in_use_is_refused_before_anything_starts(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", f"touch {tools}/ran")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ran = trainmaster("forward", "job1", f"{port}:6006")
+    assert (ran.code, ran.out) == (1, "")
+    assert f"port {port} of this machine is in use; name another: NUMBER:6006" in ran.err
+    assert not (tools / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "ports", ["0", "65536", "-1", "http", "60.06", "", ":", ":6006", "8000:", "0:6006", "1:2:3", "\uff18\uff10"]
+)
+def test_what_is_no_port_is_wrong_usage(trainmaster: Trainmaster, api: FakeApi, ports: str) -> None:
+    ran = trainmaster("forward", "job1", "--", ports)
+    assert ran.code == 2
+    assert "8000:6006" in ran.err
+
+
+def test_a_job_without_remote_debugging_forwards_nothing_and_says_why(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker
+) -> None:
+    script(api)
+    sagemaker.answer = DESCRIPTION | {"RemoteDebugConfig": {"EnableRemoteDebug": False}}
+    ran = trainmaster("forward", "job1", "6006", "--print")
+    assert (ran.code, ran.out) == (1, "")
+    assert "remote debugging is off" in ran.err

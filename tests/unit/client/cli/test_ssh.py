@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from trainmaster_client.cli.ssh import after_refusal, command, hosts, not_running, obstacles
+from trainmaster_client.cli.container_sessions import after_refusal, command, hosts, not_running, obstacles
 from trainmaster_client.jobs.job_views import job_view
 
 from tests.integration.client.fake_api import view

@@ -1,0 +1,215 @@
+"""Sessions with the container of a running attempt: a shell or a forwarded port, and what stands in the way.
+
+Source: SageMaker developer guide, Access a training container through AWS Systems Manager for remote
+debugging.
+"""
+
+import json
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster_client.cli.connection import aws_session, connect
+from trainmaster_client.cli.screen import print_json, say
+from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import place_line
+
+Description = Mapping[str, Any]
+"""An answer of DescribeTrainingJob."""
+
+AWS_CLI, PLUGIN = "aws", "session-manager-plugin"
+FORWARDS = "AWS-StartPortForwardingSession"
+"""Document of Systems Manager; without one a session is a shell."""
+_DOCS = "docs.aws.amazon.com"
+INSTALL = {
+    AWS_CLI: f"{_DOCS}/cli/latest/userguide/getting-started-install.html",
+    PLUGIN: f"{_DOCS}/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html",
+}
+HOW_TO_ENABLE = (
+    "remote debugging is off. It is turned on when a job is submitted: enable_remote_debug=True of an"
+    " estimator, with_remote_debug_config(RemoteDebugConfig(enable_remote_debug=True)) of a ModelTrainer, or"
+    ' "RemoteDebugConfig": {"EnableRemoteDebug": true} in the request. The queue does not turn it on later,'
+    " and the policy's rule remote_debug may refuse it"
+)
+
+NO_SESSION = 1
+"""The exit code when something is missing; that of the session otherwise."""
+
+Host = Annotated[int, typer.Option(min=1, help="Which host, as in algo-1 of its log streams.")]
+
+Print = Annotated[bool, typer.Option("--print", help="Only print the command; start nothing.")]
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the command and its target as JSON; start nothing.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tunnel:
+    """A port of a container that is to be reached at a port of this machine."""
+
+    port: int
+    local_port: int
+
+    @property
+    def options(self) -> list[str]:
+        """The options of ``aws ssm start-session`` that forward it."""
+        parameters = {"portNumber": [str(self.port)], "localPortNumber": [str(self.local_port)]}
+        return ["--document-name", FORWARDS, "--parameters", json.dumps(parameters)]
+
+
+def not_running(job: JobView) -> str | None:
+    """Say why the job has no container; None if it has one, or nearly."""
+    if job.is_final:
+        return f"{job.name} has ended: it is {job.state}"
+    if job.is_waiting:
+        return f"{job.name} does not run yet. {place_line(job)}"
+    return None
+
+
+def obstacles(description: Description, host: int) -> Iterator[str]:
+    """Yield everything that prevents a session with that host, counted from 1."""
+    if description.get("TrainingJobStatus") != "InProgress":
+        yield f"the training job has ended: it is {printable(description.get('TrainingJobStatus'))}"
+    elif description.get("SecondaryStatus") != "Training":
+        status = printable(description.get("SecondaryStatus"))
+        yield f"its container is not there yet: it is {status}, try again"
+    if not (description.get("RemoteDebugConfig") or {}).get("EnableRemoteDebug"):
+        yield HOW_TO_ENABLE
+    if description.get("EnableNetworkIsolation"):
+        yield "it runs with EnableNetworkIsolation, which keeps Systems Manager out as well"
+    count = hosts(description)
+    if host > count:
+        yield f"it has no host {host}: there are {count}, counted from 1"
+
+
+def hosts(description: Description) -> int:
+    resources = description.get("ResourceConfig") or {}
+    groups = resources.get("InstanceGroups") or [resources]
+    return sum(int(group.get("InstanceCount") or 0) for group in groups) or 1
+
+
+def target(training_job_name: str, host: int) -> str:
+    return f"sagemaker-training-job:{training_job_name}_algo-{host}"
+
+
+def command(training_job_name: str, host: int, region: str | None, tunnel: Tunnel | None = None) -> list[str]:
+    """Return the command of a session; without a region the AWS CLI takes its own."""
+    line = [AWS_CLI, "ssm", "start-session", "--target", target(training_job_name, host)]
+    line += [] if tunnel is None else tunnel.options
+    return line if region is None else [*line, "--region", region]
+
+
+def after_refusal(
+    training_job_name: str, host: int, description: Description, tunnel: Tunnel | None = None
+) -> Iterator[str]:
+    """Explain what the codes of ``aws ssm start-session`` mean here."""
+    role = printable(description.get("RoleArn"))
+    yield "AccessDeniedException: you need ssm:StartSession, which may be bound to"
+    yield f"  ssm:resourceTag/aws:ssmmessages:target-id = {target(training_job_name, host)}"
+    if tunnel is not None:
+        yield f"  and to forward a port also on arn:aws:ssm:REGION::document/{FORWARDS}"
+    yield "TargetNotConnected: the agent in the container has not reached Systems Manager:"
+    yield f"  {role} needs ssmmessages:CreateControlChannel,"
+    yield "  ssmmessages:CreateDataChannel, ssmmessages:OpenControlChannel, ssmmessages:OpenDataChannel"
+    if description.get("VpcConfig"):
+        yield "  the job's subnets need a way to ssmmessages: a VPC endpoint, or the internet"
+    yield "  its own log: group /aws/sagemaker/TrainingJobs, stream"
+    yield f"  {training_job_name}/algo-{host}-<time>/ssm"
+
+
+def open_session(job: str, *, host: int, tunnel: Tunnel | None, print_: bool, as_json: bool) -> None:
+    """Start a session with a container of a job's live attempt, or print its command.
+
+    Args:
+        job: The job's name.
+        host: Which of its hosts, counted from 1.
+        tunnel: The port to forward; None: a shell.
+        print_: Only print the command.
+        as_json: Only print the command and its target, as JSON.
+
+    Raises:
+        typer.Exit: 1 when something is missing, else the exit code of the session.
+    """
+    view = job_view(connect().job(job, estimate=False))
+    if why := not_running(view):
+        refuse(view, [why])
+    session = aws_session()
+    description = described(session, view)
+    if reasons := list(obstacles(description, host)):
+        refuse(view, reasons)
+    line = command(view.training_job_name, host, session.region_name, tunnel)
+    if as_json:
+        print_json({"command": line, "target": target(view.training_job_name, host)})
+    elif print_:
+        print(shlex.join(line))
+    else:
+        _run(line, view, host, description, tunnel)
+
+
+def described(session: boto3.Session, job: JobView) -> Description:
+    """Ask SageMaker for the training job of the live attempt, or the last; ends the command if it fails."""
+    try:
+        client = session.client("sagemaker")
+        return client.describe_training_job(TrainingJobName=job.training_job_name)
+    except ClientError as error:
+        code, message = (printable(error.response["Error"].get(key)) for key in ("Code", "Message"))
+        refuse(job, [f"SageMaker does not describe {job.training_job_name}: {code}: {message}"])
+    except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
+        refuse(job, [f"SageMaker cannot be asked: {printable(error)}"])
+
+
+def _run(line: list[str], job: JobView, host: int, description: Description, tunnel: Tunnel | None) -> None:
+    if missing := [tool for tool in (AWS_CLI, PLUGIN) if shutil.which(tool) is None]:
+        refuse(job, [f"{tool} is not installed, see {INSTALL[tool]}" for tool in missing])
+    if tunnel is not None:
+        if not _is_free(tunnel.local_port):
+            taken = f"port {tunnel.local_port} of this machine is in use; name another: NUMBER:{tunnel.port}"
+            refuse(job, [taken])
+        local = f"http://localhost:{tunnel.local_port}"
+        say(f"{local} is port {tunnel.port} of {job.training_job_name}, host {host}. Ctrl-C ends it.")
+    with _leaving_interrupts_to_the_session() as interrupts:
+        code = subprocess.run(line, check=False).returncode  # noqa: S603  our own words, no shell
+    if tunnel is not None and interrupts:
+        raise typer.Exit(0)  # it ended as it was meant to
+    if code:
+        say("\n".join(after_refusal(job.training_job_name, host, description, tunnel)))
+    raise typer.Exit(code)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def _leaving_interrupts_to_the_session() -> Iterator[list[int]]:
+    """Leave Ctrl-C to the session, by a handler: a child would inherit "ignored"; yields those that came."""
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def refuse(job: JobView, reasons: list[str], *, what: str = "session with") -> NoReturn:
+    """End the command, saying what there is not (``session with``) and why."""
+    say("\n".join(f"trainmaster: no {what} {job.name}: {why}." for why in reasons))
+    raise typer.Exit(NO_SESSION)
