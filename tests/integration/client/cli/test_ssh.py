@@ -243,7 +243,8 @@ def test_a_port_of_this_machine_that_is_in_use_is_refused_before_anything_starts
 
 
 @pytest.mark.parametrize(
-    "ports", ["0", "65536", "-1", "http", "60.06", "", ":", ":6006", "8000:", "0:6006", "1:2:3", "\uff18\uff10"]
+    "ports",
+    ["0", "65536", "-1", "http", "60.06", "", ":", ":6006", "8000:", "0:6006", "1:2:3", "\uff18\uff10"],
 )
 def test_what_is_no_port_is_wrong_usage(trainmaster: Trainmaster, api: FakeApi, ports: str) -> None:
     ran = trainmaster("forward", "job1", "--", ports)
