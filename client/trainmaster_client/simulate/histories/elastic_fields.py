@@ -22,23 +22,23 @@ class ExportedWidths:
 
 
 def elastic_of(
-    job: Fields, asked: Mapping[str, int], attempts: Sequence[int | None]
+    job: Fields, instances: Mapping[str, int], attempt_widths: Sequence[int | None]
 ) -> ExportedWidths | None:
     """Read ``elastic`` of a job's line; what is wrong with it is noted.
 
     Args:
         job: The line.
-        asked: Its instances by type.
-        attempts: Instances of each of its attempts; None where they are not exported.
+        instances: Its instances by type.
+        attempt_widths: Instances of each of its attempts; None where they are not exported.
     """
     if not job.has("elastic"):
         return None
     fields = job.part("elastic")
-    widths = _widths(fields, asked)
+    widths = _widths(fields, instances)
     if widths is None:
         return None
     known = ", ".join(str(count) for count in widths.counts)
-    for number, width in enumerate(attempts):
+    for number, width in enumerate(attempt_widths):
         if width is not None and width not in widths.counts:
             job.refuse(
                 f"attempts[{number}].instances",
@@ -50,7 +50,7 @@ def elastic_of(
     )
 
 
-def _widths(fields: Fields, asked: Mapping[str, int]) -> Widths | None:
+def _widths(fields: Fields, instances: Mapping[str, int]) -> Widths | None:
     counts = fields.wholes("widths", least=1, most=MOST_INSTANCES)
     if counts is None:
         return None
@@ -61,7 +61,7 @@ def _widths(fields: Fields, asked: Mapping[str, int]) -> Widths | None:
             f"write {LEAST_WIDTHS} to {MOST_WIDTHS} counts in ascending order, e.g. [1, 2, 4]",
         )
         return None
-    if tuple(asked.values()) != (counts[-1],):
+    if tuple(instances.values()) != (counts[-1],):
         fields.refuse(
             "widths",
             f"{shown(list(counts))} does not end with the job's instances",
@@ -72,10 +72,10 @@ def _widths(fields: Fields, asked: Mapping[str, int]) -> Widths | None:
 
 
 def _speeds(speeds: Fields, known: str) -> dict[int, int]:
-    found: dict[int, int] = {}
+    speed_by_width: dict[int, int] = {}
     for name in speeds.names:
         if name in known.split(", "):
-            found[int(name)] = speeds.whole(name, least=1, most=_MOST_SPEED)
+            speed_by_width[int(name)] = speeds.whole(name, least=1, most=_MOST_SPEED)
         else:
             speeds.refuse(name, "is not one of the job's widths", f"write one of {known}")
-    return found
+    return speed_by_width

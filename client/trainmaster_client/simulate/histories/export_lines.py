@@ -88,7 +88,7 @@ class ExportedJob:
     array_at_most: int | None = None
     array_stop_after: int | None = None
     elastic: ExportedWidths | None = None
-    """None: it is not elastic, or the stack does not export it."""
+    """Its widths; None: it is not elastic, or the stack does not export it."""
     avoids_plans: bool = False
 
     @property
@@ -134,14 +134,14 @@ def _whole_line(line: str) -> str:
 
 
 def _job(fields: Fields) -> ExportedJob:
-    asked = fields.instances("instances")
+    instances = fields.instances("instances")
     attempts = tuple(_attempt(part) for part in fields.parts("attempts"))
     return ExportedJob(
         name=fields.text("name"),
         team=fields.text("team"),
         submitted_by=fields.text("submitted_by"),
         pool=fields.text("pool"),
-        instances=asked,
+        instances=instances,
         capacity_type=_capacity_type(fields),
         priority=fields.whole("priority", least=0, most=_MOST_PRIORITY),
         submitted_at=fields.instant("submitted_at"),
@@ -159,7 +159,7 @@ def _job(fields: Fields) -> ExportedJob:
         array=fields.text("array") if fields.has("array") else None,
         array_at_most=_at_most(fields, "array_at_most", least=1, most=MOST_ARRAY_TASKS),
         array_stop_after=_at_most(fields, "array_stop_after", least=0, most=MOST_STOP_AFTER),
-        elastic=elastic_of(fields, asked, [attempt.instances for attempt in attempts]),
+        elastic=elastic_of(fields, instances, [attempt.instances for attempt in attempts]),
         avoids_plans=fields.flag("avoids_plans") if fields.has("avoids_plans") else False,
     )
 
