@@ -10,7 +10,8 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -84,21 +85,33 @@ def measured(folder: Path, saves: int) -> list[Seconds]:
 
 
 def _rank(rank: int, folder: Path, saves: int, queue: "multiprocessing.Queue[tuple[int, Seconds]]") -> None:
+    with ranks_joined(rank, folder):
+        queue.put((rank, _seconds(folder, saves)))
+
+
+@contextmanager
+def ranks_joined(rank: int, folder: Path) -> Iterator[None]:
+    """Join the ranks of this machine, each with one thread; they leave together."""
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group(
         "gloo", store=FileStore(str(folder / "ranks"), RANKS), rank=rank, world_size=RANKS
     )
-    queue.put((rank, _seconds(folder, saves)))
+    yield
     dist.barrier()
     dist.destroy_process_group()
 
 
-def _seconds(folder: Path, saves: int) -> Seconds:
+def sharded() -> tuple[nn.Module, Optimizer]:
+    """Make the model, sharded over the ranks, and its optimizer, which has no moments yet."""
     model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)))
     for part in (*model, model):
         fully_shard(part)
-    optimizer = AdamW(model.parameters(), lr=1e-4)
+    return model, AdamW(model.parameters(), lr=1e-4)
+
+
+def _seconds(folder: Path, saves: int) -> Seconds:
+    model, optimizer = sharded()
     kinds = {
         kind: Checkpointer(
             LocalStore(folder / kind),
@@ -113,18 +126,19 @@ def _seconds(folder: Path, saves: int) -> Seconds:
         checkpointer.load_newest()
     seconds = Seconds()
     for number in range(1, saves + 2):
-        seconds.step.append(_step(model, optimizer))
+        seconds.step.append(train_step(model, optimizer))
         seconds.sync.append(_timed(kinds["sync"], number))
-        _step(model, optimizer)
+        train_step(model, optimizer)
         began = time.perf_counter()
         seconds.stall.append(_timed(kinds["async"], number))
-        seconds.step_beside.append(_step(model, optimizer))
+        seconds.step_beside.append(train_step(model, optimizer))
         kinds["async"].wait()
         seconds.published.append(time.perf_counter() - began)
     return seconds
 
 
-def _step(model: nn.Module, optimizer: Optimizer) -> float:
+def train_step(model: nn.Module, optimizer: Optimizer) -> float:
+    """Train one step; return its seconds."""
     began = time.perf_counter()
     model(torch.ones(4, WIDTH)).square().mean().backward()
     optimizer.step()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 
@@ -167,6 +168,46 @@ def _cpu_rows(threads: int) -> tuple[Case, ...]:
     )
 
 
+_WIDE_LLAMA = str(Path(__file__).parent / "wide_llama")
+MODELS = {
+    "vit-tiny": {"preset": "vit-tiny", "lr": "3e-4"},
+    "wide-llama": {"model-config": _WIDE_LLAMA, "sequence-length": "256", "lr": "3e-4"},
+}
+"""Models that the levers are tried on: a vision transformer of 192 columns, and a Llama of 1,024."""
+GLIBC_KEEPS_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": "1073741824",
+    "MALLOC_TRIM_THRESHOLD_": "1073741824",
+    "MALLOC_TOP_PAD_": "67108864",
+}
+LEVERS: tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...] = (
+    ("as-it-comes", {"precision": "fp32", "batch-size": "1", "modes": "eager"}, {"OMP_NUM_THREADS": "1"}),
+    ("batch", {"batch-size": "8"}, {}),
+    ("precision", {"precision": "auto"}, {}),
+    ("compile", {"modes": "compiled"}, {}),
+    ("allocator", {}, GLIBC_KEEPS_MEMORY),
+    ("threads", {}, {}),
+)
+"""Levers in the order of the article, each on top of those before: its options and variables. The last
+one has the threads of the launcher, one a core."""
+
+
+def lever_rows(model: str) -> tuple[str, ...]:
+    """Return the ids of a model's rows, in their order."""
+    return tuple(f"{model}-{lever}" for lever, _, _ in LEVERS)
+
+
+def _levers(threads: int) -> tuple[Case, ...]:
+    cases = []
+    for model, shape in MODELS.items():
+        options, env = {**shape, **_SHORT}, dict[str, str]()
+        for row, (lever, changed, variables) in zip(lever_rows(model), LEVERS, strict=True):
+            options, env = {**options, **changed}, {**env, **variables}
+            if lever == "threads":
+                env = {**env, "OMP_NUM_THREADS": str(threads)}
+            cases.append(Case(id=row, kind=Kind.STEPS, needs=30, limit=300, options=options, env=env))
+    return tuple(cases)
+
+
 def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
     """Return the cases by the worth of their figures, as the seconds may not suffice.
 
@@ -186,6 +227,8 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
             _gpu("data", Kind.DATA, 25, 60),
             _gpu("trace", Kind.TRACE, 40, 90, **_EAGER),
         )
+    if name == "cpu-levers":
+        return _levers(host_threads)
     rows = _cpu_rows(host_threads)
     if name == "cpu-precision":
         return rows
@@ -204,4 +247,4 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
     )
 
 
-SUITES = ("h200", "cpu", "cpu-precision")
+SUITES = ("h200", "cpu", "cpu-precision", "cpu-levers")

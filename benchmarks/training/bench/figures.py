@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster_client.report import Report
 
-from benchmarks.training.bench.cases import CPU_ROWS, Record, State
+from benchmarks.training.bench.cases import CPU_ROWS, MODELS, Record, State, lever_rows
 
 Result = Mapping[str, Any]
 
@@ -98,26 +98,33 @@ def _checkpoint(result: Result) -> str:
 def suite_table(facts: Mapping[str, Any]) -> str:
     records = [Record.of_json(document) for document in facts["results"]]
     lines = ["", f"suite {facts['suite']}", *(line_of(record) for record in records)]
-    return "\n".join(
-        lines + cpu_table({record.id: record.result for record in records if record.state is State.OK})
-    )
+    measured = {record.id: record.result for record in records if record.state is State.OK}
+    return "\n".join(lines + cpu_table(measured))
 
 
 def cpu_table(results: Mapping[str, Result]) -> list[str]:
-    """Compare what this CPU gains by cores, bf16 and compiling; empty if the suite has no such rows."""
-    rows = {name: results[name] for name in CPU_ROWS if name in results}
+    """Compare what this CPU gains by each row of its suite; empty if the suite has no such rows."""
+    groups = (CPU_ROWS, *(lever_rows(model) for model in MODELS))
+    tables = (
+        _compared({name: results[name] for name in rows if name in results}, rows[0]) for rows in groups
+    )
+    return [line for table in tables for line in table]
+
+
+def _compared(rows: Mapping[str, Result], first_row: str) -> list[str]:
+    """Write a line for each row, with its ratio to the first; that one may not have been measured."""
     if not rows:
         return []
-    here, first = next(iter(rows.values())), results.get(CPU_ROWS[0])
+    here, first = next(iter(rows.values())), rows.get(first_row)
     lines = ["", f"{here['processor']}, bf16 by {here['bf16_instructions'] or 'no instructions of its own'}"]
-    lines.append(f"{'':18}{'threads':>8}{'tokens/s':>12}{'ratio':>8}{'a CPU s':>12}{'ratio':>8}")
+    lines.append(f"{'':24}{'threads':>8}{'tokens/s':>12}{'ratio':>8}{'a CPU s':>12}{'ratio':>8}")
     for name, result in rows.items():
         of_first = ["-", "-"]
         if first:
             pairs = ((result["tok_s"], first["tok_s"]), (_per_cpu_second(result), _per_cpu_second(first)))
             of_first = [f"{ours / theirs:.2f}" for ours, theirs in pairs]
         lines.append(
-            f"{name:18}{result['threads']:8}{result['tok_s']:12,.0f}{of_first[0]:>8}"
+            f"{name:24}{result['threads']:8}{result['tok_s']:12,.0f}{of_first[0]:>8}"
             f"{_per_cpu_second(result):12,.0f}{of_first[1]:>8}"
         )
     return lines

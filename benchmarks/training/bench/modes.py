@@ -25,6 +25,7 @@ from training.config.choices import Compile
 from training.config.reader import described, option, paired, read
 from training.data import seed_of
 from training.errors import ConfigError, TrainingError
+from training.families import open_data
 from training.job import make_model
 from training.loop import Trainer
 from training.models.precision import settled
@@ -135,23 +136,31 @@ def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mod
 
 def trainer_of(config: TrainConfig, world: World) -> Trainer:
     model = make_model(config, world)
-    share, length = config.batch_size // world.size, config.shape.sequence_length
-    if share * world.size != config.batch_size:
-        raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
-    source = torch.Generator().manual_seed(seed_of(config.seed, "bench", world.rank))
-    tokens = torch.randint(config.text_shape.vocabulary, (share, length + 1), generator=source).to(
-        world.device
-    )
     return Trainer(
         config,
         world=world,
         model=model,
         optimizer=make_optimizer(model, config),
-        batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
+        batches=_one_batch(config, world),
         agreement=Agreement(StopRequest()),
         meter=Meter(None),
         trace=Trace(config, world=world, env={}),
     )
+
+
+def _one_batch(config: TrainConfig, world: World) -> OneBatch:
+    share = config.batch_size // world.size
+    if share * world.size != config.batch_size:
+        raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
+    if config.has_images:  # made up ones, of the model's size and classes
+        images, labels = open_data(config, {}).batches(world).at(1)
+        return OneBatch(images.to(world.device), labels.to(world.device))
+    length = config.shape.sequence_length
+    source = torch.Generator().manual_seed(seed_of(config.seed, "bench", world.rank))
+    tokens = torch.randint(config.text_shape.vocabulary, (share, length + 1), generator=source).to(
+        world.device
+    )
+    return OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
 
 
 def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, float]:

@@ -1,39 +1,32 @@
-"""The script of the guide, with nothing beside it but what the guide says."""
+"""The script of the guide, with nothing beside it but what the guide's command puts there."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from trainmaster_client.cli.training_code import training_code
 
-import training
 from tests.markdown import blocks, text_of
 
 pytestmark = pytest.mark.thorough
-
-_PROGRAM = Path(training.__file__).parent
 
 
 def _unpack(place: Path) -> None:
     (script,) = blocks(text_of("docs/training/preemption.md"), "python")
     # Steps of the example take no time: it ends long after the signal that the test sends.
     (place / "train.py").write_text(script.text.replace("STEPS = 200\n", "STEPS = 20_000\n"))
-    shutil.copy(_PROGRAM / "launch.py", place)
-    ours = place / "training"
-    ours.mkdir()
-    for name in ("__init__.py", "errors.py", "preempt.py", "agreement.py"):
-        shutil.copy(_PROGRAM / name, ours)
-    no_bytecode = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(_PROGRAM / "checkpoint", ours / "checkpoint", ignore=no_bytecode)
+    copies, _ = blocks(text_of("docs/training/preemption.md"), "bash")
+    assert copies.text == "trainmaster training-code my-project --loop\n"
+    training_code(place, loop=True, adapters=False, launcher_only=False)
 
 
 def _attempt(place: Path, until: str) -> tuple[int, list[str]]:
     """Launch it as the guide does, and stop it when a line begins so."""
-    (command,) = blocks(text_of("docs/training/preemption.md"), "bash")
+    _, command = blocks(text_of("docs/training/preemption.md"), "bash")
     assert command.text.startswith("SAGEMAKER_BASE_DIR=$PWD/ml python launch.py &\n")
     env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     env |= {"SAGEMAKER_BASE_DIR": str(place / "ml"), "OMP_NUM_THREADS": "1"}

@@ -83,7 +83,7 @@ class Admission:
         return Admitted(pool=pool, shape=_shape(job, vector), priority=priority)
 
     def _too_many(self, job: PastJob, vector: Mapping[Capacity, int], pool: PoolPolicy) -> str | None:
-        if _fits_a_plan(job, pool):
+        if _fits_a_plan(job, vector, pool):
             return None
         if pool.name not in self.most:
             self.most[pool.name] = pool_vector(replace(pool, capacity=pool.most_capacity))
@@ -183,13 +183,13 @@ def shapes_of(job: PastJob, admitted: Admitted) -> tuple[Shape, ...]:
     return tuple(Shape(vector={capacity: count}) for count in reversed(job.elastic.widths.counts))
 
 
-def _fits_a_plan(job: PastJob, pool: PoolPolicy) -> bool:
-    """Tell whether a plan of the pool has so many instances; one that was named is taken as any of them."""
-    if len(job.instances) > 1:
+def _fits_a_plan(job: PastJob, least: Mapping[Capacity, int], pool: PoolPolicy) -> bool:
+    """Tell whether a plan has what the job needs at least; one that was named is taken as any of them."""
+    if len(least) > 1:
         return False
-    ((instance_type, count),) = job.instances.items()
+    ((capacity, count),) = least.items()
     return any(
-        plan.instance_type == instance_type and count <= plan.total and entry.is_open_to(job.team)
+        plan.instance_type == capacity.instance_type and count <= plan.total and entry.is_open_to(job.team)
         for entry, plan in pool.known_plans
     )
 

@@ -11,10 +11,11 @@ from trainmaster_client.simulate.comparison.audits import wrong_training
 from trainmaster_client.simulate.comparison.outcomes import outcomes_of
 from trainmaster_client.simulate.engine.assumptions import COLD_START, RESTORE, STOP
 from trainmaster_client.simulate.engine.past_jobs import PastJob, PastWidths, usual_speeds
+from trainmaster_client.simulate.engine.replayed_plans import BoughtPlan, with_bought
 from trainmaster_client.simulate.engine.replays import RESIZED, ReplayedAttempt
 from trainmaster_client.simulate.io.replaying import plain_queue, replay
 
-from tests.unit.client.simulate.replayed import HIGH, attempts, history, job, policy
+from tests.unit.client.simulate.replayed import G5, HIGH, attempts, history, instant, job, policy
 
 COLD_S, RESTORE_S, STOP_S = COLD_START.seconds, RESTORE.seconds, STOP.seconds
 ONE_TO_FOUR = Widths(counts=(1, 2, 4))
@@ -59,6 +60,16 @@ def test_it_starts_at_the_largest_width_that_fits_and_trains_at_its_speed() -> N
 def test_it_is_refused_only_where_its_least_width_never_fits() -> None:
     found = replay(history(elastic()), policy(0), label="mine")
     assert found.refused == {"wide": "asks for 1, but pool g1 has 0 on-demand ml.g5.xlarge in all"}
+
+
+@pytest.mark.parametrize(("planned", "refused"), [(2, False), (1, False), (0, True)])
+def test_it_is_admitted_where_a_plan_has_one_of_its_widths(planned: int, *, refused: bool) -> None:
+    whole_day = ((instant(0), instant(48 * HOURS)),)
+    plan = BoughtPlan(instance_type=G5, instances=planned, windows=whole_day, fee_usd=None)
+    rules = with_bought(policy(0), [plan] if planned else [])
+    found = replay(history(elastic()), rules, label="mine")
+    assert ("wide" in found.refused) is refused
+    assert {row.instances for row in found.attempts} == (set() if refused else {planned})
 
 
 def test_it_gives_up_instances_for_an_urgent_job_and_loses_nothing() -> None:

@@ -99,9 +99,9 @@ def test_the_table_of_a_cpu_compares_with_one_thread_of_fp32() -> None:
     assert cpu_table(results) == [
         "",
         "AMD EPYC 7R13, bf16 by no instructions of its own",
-        "                   threads    tokens/s   ratio     a CPU s   ratio",
-        "fp32-one-thread          1       2,000    1.00       2,000    1.00",
-        "bf16-compiled            4       3,000    1.50       1,500    0.75",
+        "                         threads    tokens/s   ratio     a CPU s   ratio",
+        "fp32-one-thread                1       2,000    1.00       2,000    1.00",
+        "bf16-compiled                  4       3,000    1.50       1,500    0.75",
     ]
     del results["fp32-one-thread"]
     assert cpu_table(results)[-1].split() == ["bf16-compiled", "4", "3,000", "-", "1,500", "-"]

@@ -1,6 +1,10 @@
+from itertools import pairwise
+
 import pytest
 
 from benchmarks.training.bench.cases import (
+    GLIBC_KEEPS_MEMORY,
+    LEVERS,
     Case,
     Kind,
     Record,
@@ -8,6 +12,7 @@ from benchmarks.training.bench.cases import (
     batch_for,
     begun,
     largest,
+    lever_rows,
     next_batch,
     out_of_time,
     suite_of,
@@ -90,13 +95,29 @@ def test_a_task_has_the_batch_that_was_found_instead_of_its_own() -> None:
     assert case.task()["options"] == {"batch-size": "8", "lr": "1"}
 
 
-@pytest.mark.parametrize("name", ["h200", "cpu", "cpu-precision"])
+@pytest.mark.parametrize("name", ["h200", "cpu", "cpu-precision", "cpu-levers"])
 def test_a_suite_fits_into_ten_minutes_if_nothing_goes_wrong(name: str) -> None:
     cases = suite_of(name, host_threads=2)
     assert sum(case.needs for case in cases) <= 580
     assert len({case.id for case in cases}) == len(cases)
     assert all(case.needs <= case.limit for case in cases)
     assert {case.batch_of for case in cases} <= {None, "batch"}
+
+
+def test_each_lever_comes_on_top_of_those_before() -> None:
+    cases = [case for case in suite_of("cpu-levers", host_threads=2) if case.id in lever_rows("vit-tiny")]
+    assert [case.id for case in cases] == list(lever_rows("vit-tiny"))
+    asked = [{**case.options, **case.env} for case in cases]
+    for (before, after), (lever, *_) in zip(pairwise(asked), LEVERS[1:], strict=True):
+        changed = {name for name in after if before.get(name) != after[name]}
+        assert changed == {
+            "batch": {"batch-size"},
+            "precision": {"precision"},
+            "compile": {"modes"},
+            "allocator": set(GLIBC_KEEPS_MEMORY),
+            "threads": {"OMP_NUM_THREADS"},
+        }.get(lever), lever
+        assert before.keys() <= after.keys()
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
