@@ -60,6 +60,8 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
         "array": None,
         "array_at_most": None,
         "array_stop_after": None,
+        "elastic": None,
+        "avoids_plans": False,
         "attempts": [
             {
                 "started_at": "2026-11-02T12:00:00.000Z",
@@ -70,6 +72,7 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
                 "trained_seconds": 1740,
                 "interruptions": 0,
                 "warm_start": False,
+                "instances": 1,
                 "plan": None,
                 "checkpoint_at": None,
                 "statuses": None,

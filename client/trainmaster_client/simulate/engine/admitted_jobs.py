@@ -167,7 +167,9 @@ def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
     """Return the job's shape; a warm pool is kept only of on-demand instances of one type."""
     is_kept = len(vector) == 1 and job.capacity_type == "on-demand"
     key = job.warm_key or f"{job.team}/{vector_text(vector)}"
-    return Shape(vector=vector, warm_key=key if is_kept else None)
+    return Shape(
+        vector=vector, warm_key=key if is_kept else None, avoids_plans=True if job.avoids_plans else None
+    )
 
 
 def _least(job: PastJob, vector: dict[Capacity, int]) -> dict[Capacity, int]:
@@ -180,12 +182,15 @@ def shapes_of(job: PastJob, admitted: Admitted) -> tuple[Shape, ...]:
     if job.elastic is None:
         return (admitted.shape,)
     (capacity,) = admitted.shape.vector
-    return tuple(Shape(vector={capacity: count}) for count in reversed(job.elastic.widths.counts))
+    avoids = admitted.shape.avoids_plans
+    return tuple(
+        Shape(vector={capacity: count}, avoids_plans=avoids) for count in reversed(job.elastic.widths.counts)
+    )
 
 
 def _fits_a_plan(job: PastJob, least: Mapping[Capacity, int], pool: PoolPolicy) -> bool:
     """Tell whether a plan has what the job needs at least; one that was named is taken as any of them."""
-    if len(least) > 1:
+    if len(least) > 1 or job.avoids_plans:
         return False
     ((capacity, count),) = least.items()
     return any(

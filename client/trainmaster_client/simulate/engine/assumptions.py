@@ -30,7 +30,7 @@ NOT_MODELLED = (
     "Users are as they were: nobody submits more, less or at other times because the waits are others.",
     "AWS has every instance of the pool at once: no capacity errors, no account limits, no throttled calls.",
     "A job trains as fast on whatever instances it gets, and as long as it did.",
-    "Elastic jobs: no source tells their widths, so each keeps the instances that it asked for.",
+    "Elastic jobs whose widths the source does not tell: each keeps the instances that it asked for.",
     "A job that failed for good fails for good again, after as much training, whatever the policy retries.",
     "Alternative instance types and InstancePreferences: a job asks for the instances that it had.",
     "Holds by users, changes of priority, pauses of the queue and changes of the policy during the period.",

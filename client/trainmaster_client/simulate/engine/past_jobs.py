@@ -29,6 +29,8 @@ AskedCapacity: TypeAlias = Literal["on-demand", "spot", "plan"]
 """Capacity type that a job asked for; ``plan``: training plans and nothing else."""
 STOPPED_FOR_OTHERS = frozenset({ReasonCode.PREEMPTION, ReasonCode.WINDOW})
 """Codes of ends at which the queue stopped an attempt for others: for a job, or for the clock."""
+STOPPED_BY_QUEUE = STOPPED_FOR_OTHERS | {ReasonCode.SHRINK, ReasonCode.GROW}
+"""Codes of ends at which the queue stopped an attempt, also for another width of the same job."""
 RESIZES = frozenset({ReasonCode.SHRINK, ReasonCode.GROW, ReasonCode.MAX_RUNTIME_AT_WIDTH})
 """Codes of ends after which an elastic job continues at another width."""
 
@@ -56,6 +58,8 @@ class PastAttempt:
     """SageMaker's secondary statuses, each with how long after the start it began; empty: not known."""
     plan: str | None = None
     """Name of the training plan that it ran on; None if it ran on none, or the source does not tell."""
+    instances: int | None = None
+    """Instances that it had; None if the source does not tell: those that the job asked for."""
 
     @property
     def started_up_in(self) -> timedelta | None:
@@ -132,6 +136,19 @@ def usual_speeds(widths: Widths) -> dict[int, float]:
     return {count: PER_DOUBLING ** log2(count / widths.largest) for count in widths.counts}
 
 
+def shown_speeds(widths: Widths, seen: Mapping[int, float]) -> dict[int, float]:
+    """Return speeds as shares of that at the largest width, from those that a job has shown.
+
+    A width that it has not shown is compared with the nearest one that it has, by the planner's assumption.
+    """
+    usual = usual_speeds(widths)
+    if not seen:
+        return usual
+    nearest = {count: min(seen, key=lambda width: abs(log2(width / count))) for count in widths.counts}
+    speeds = {count: seen[width] * usual[count] / usual[width] for count, width in nearest.items()}
+    return {count: speed / speeds[widths.largest] for count, speed in speeds.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
     """A job of the past. Deciders see the request, never ``trains_for``, ``breaks`` and ``attempts``."""
@@ -184,8 +201,16 @@ class PastJob:
     """Empty where the source does not say how it went."""
     elastic: PastWidths | None = None
     """Widths that it may run at; None: it is not elastic."""
+    avoids_plans: bool = False
+    """Whether it must not run on training plans."""
     saves_when_stopped: bool = False
     """Whether it saves within SageMaker's 120 seconds after a stop, so that a stop loses no training."""
+
+    def speed_of(self, attempt: PastAttempt) -> float:
+        """Return the speed of one of its attempts, as a share of that at its largest width."""
+        if self.elastic is None or attempt.instances is None:
+            return 1
+        return self.elastic.speeds[attempt.instances]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

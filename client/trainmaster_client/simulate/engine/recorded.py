@@ -60,7 +60,7 @@ def _row(history: History, job: PastJob, number: int, attempt: PastAttempt) -> R
         pool=job.pool or NO_POOL,
         instance_type="+".join(sorted(job.instances)),
         capacity_type=job.capacity_type if attempt.plan is None else f"{ON_PLAN}{attempt.plan}",
-        instances=sum(job.instances.values()),
+        instances=attempt.instances or sum(job.instances.values()),
         start_s=start_s,
         train_s=train_s,
         end_s=end_s,

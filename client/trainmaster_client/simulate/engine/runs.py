@@ -13,7 +13,7 @@ from trainmaster.core.jobs.instances import Vector
 from trainmaster_client.simulate.engine.past_jobs import (
     INTERRUPTED,
     INTERRUPTED_STATUS,
-    STOPPED_FOR_OTHERS,
+    STOPPED_BY_QUEUE,
     STOPPING,
     Break,
     Pace,
@@ -202,9 +202,7 @@ def stop_s(course: Course, run: "Run", now: float) -> float:
 
 def _was_stopped(then: PastAttempt) -> bool:
     """Tell whether the attempt was stopped, and it is known how long that took."""
-    return then.stopped_in is not None and (
-        then.end in STOPPED_FOR_OTHERS or then.began(STOPPING) is not None
-    )
+    return then.stopped_in is not None and (then.end in STOPPED_BY_QUEUE or then.began(STOPPING) is not None)
 
 
 def lost_then_s(course: Course, run: Run, trained_s: float) -> float | None:
@@ -218,7 +216,7 @@ def lost_then_s(course: Course, run: Run, trained_s: float) -> float | None:
     came_back = run.number < len(course.past.attempts) - 1
     if course.saves_every_s is None or then is None or then.training_since is None or not came_back:
         return None
-    return min(in_s(then.lost), trained_s)
+    return min(work_s(in_s(then.lost), course.past.speed_of(then)), trained_s)
 
 
 def settled(course: Course, run: Run, *, now: float, broke: bool) -> tuple[Course, float]:
@@ -250,7 +248,7 @@ def _until_break(course: Course, number: int) -> float:
     then, coming = as_it_was(course, number), course.breaks[0]
     was_whole = then is not None and then.end == coming.code and then.began(INTERRUPTED_STATUS) is None
     if then is not None and was_whole and then.trained is not None:
-        return in_s(then.trained)
+        return work_s(in_s(then.trained), course.past.speed_of(then))
     return max(exact_s(in_s(coming.after) - course.since_break_s), 0)
 
 

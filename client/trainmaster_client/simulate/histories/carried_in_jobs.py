@@ -66,7 +66,7 @@ def _continued(job: PastJob, begins: datetime) -> PastJob:
 
 def _rest(job: PastJob, begins: datetime, submitted_at: datetime) -> PastJob:
     """Return the job without what was before the period."""
-    done = sum((_counted_by(attempt, begins) for attempt in job.attempts), _NOTHING)
+    done = sum((_counted_by(attempt, begins) * job.speed_of(attempt) for attempt in job.attempts), _NOTHING)
     later = tuple(
         attempt for attempt in job.attempts if attempt.ended_at is None or attempt.ended_at >= begins
     )

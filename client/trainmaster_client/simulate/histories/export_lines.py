@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -13,14 +13,12 @@ from trainmaster.core.jobs.index_sets import MOST_ARRAY_TASKS
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING, AskedCapacity
+from trainmaster_client.simulate.histories.elastic_fields import ExportedWidths, elastic_of
+from trainmaster_client.simulate.histories.line_fields import MOST_INSTANCES, Fields
 from trainmaster_client.simulate.histories.line_problems import LineProblems, shown
 
-_INSTANT_HINT = "write it in ISO 8601 with a zone, e.g. 2026-11-21T10:00:00Z"
-_MOST_SECONDS = 10 * 365 * 86_400
-_MOST_INSTANCES = 100_000
 _MOST_PRIORITY = 1000
 _KINDS = tuple(ConditionKind)
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +43,10 @@ class ExportedAttempt:
     """Secondary statuses, each with how long after the start it began; empty where they are not known."""
     plan: str | None = None
     """Name of the training plan that it ran on; None also where the stack does not export it."""
+    instances: int | None = None
+    """Instances that it had; None where the stack does not export it: those that the job asked for."""
+    speed: float = 1.0
+    """Speed at its width as a share of that at the job's largest; 1 for a job that is not elastic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,9 @@ class ExportedJob:
     """Name of the array that it is a task of."""
     array_at_most: int | None = None
     array_stop_after: int | None = None
+    elastic: ExportedWidths | None = None
+    """Its widths; None: it is not elastic, or the stack does not export it."""
+    avoids_plans: bool = False
 
     @property
     def key(self) -> tuple[str, datetime]:
@@ -128,108 +133,21 @@ def _whole_line(line: str) -> str:
     return "write one job as a JSON object on each line"
 
 
-class Fields:
-    """Reads the fields of one object; a wrong one is noted, and a valid value stands in for it."""
-
-    def __init__(self, document: Mapping[str, Any], line: int, problems: LineProblems, at: str = "") -> None:
-        self._document = document
-        self._line = line
-        self._problems = problems
-        self._at = at
-
-    def refuse(self, name: str, message: str, hint: str) -> None:
-        self._problems.add(self._line, f"{self._at}{name}", message, hint)
-
-    def has(self, name: str) -> bool:
-        return self._document.get(name) is not None
-
-    def text(self, name: str) -> str:
-        value = self._value(name)
-        if not isinstance(value, str) or not value or not value.isprintable():
-            self._refuse_value(name, "a text", 'write it in quotes, e.g. "vision"')
-            return "-"
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self._value(name)
-        if not isinstance(value, list) or not all(isinstance(text, str) and text for text in value):
-            self._refuse_value(name, "a list of texts", 'write e.g. ["n0a1", "t3fc"]')
-            return ()
-        return tuple(value)
-
-    def whole(self, name: str, *, least: int, most: int) -> int:
-        value = self._value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            self._refuse_value(name, "a valid number", f"write one from {least} to {most}")
-            return least
-        if value != int(value):
-            self._refuse_value(name, "a whole number", "write it without a fraction")
-        return int(value)
-
-    def seconds(self, name: str) -> timedelta:
-        return timedelta(seconds=self.whole(name, least=0, most=_MOST_SECONDS))
-
-    def flag(self, name: str) -> bool:
-        value = self._value(name)
-        if not isinstance(value, bool):
-            self._refuse_value(name, "true or false", "write true or false")
-        return value is True
-
-    def instant(self, name: str) -> datetime:
-        value = self._value(name)
-        try:
-            instant = datetime.fromisoformat(value) if isinstance(value, str) else None
-            if instant is not None and instant.tzinfo:
-                return instant.astimezone(UTC)
-        except (ValueError, OverflowError):
-            pass
-        self._refuse_value(name, "a valid instant", _INSTANT_HINT)
-        return _NEVER
-
-    def instances(self, name: str) -> Mapping[str, int]:
-        value = self._value(name)
-        if not isinstance(value, dict) or not value:
-            self._refuse_value(name, "instances by type", 'write e.g. {"ml.g5.xlarge": 1}')
-            return {}
-        inner = Fields(value, self._line, self._problems, f"{self._at}{name}.")
-        return {kind: inner.whole(kind, least=1, most=_MOST_INSTANCES) for kind in value}
-
-    def parts(self, name: str) -> Iterator["Fields"]:
-        value = self._value(name)
-        if not isinstance(value, list):
-            self._refuse_value(name, "a list", "write [] where there is none")
-            return
-        for number, part in enumerate(value):
-            if isinstance(part, dict):
-                yield Fields(part, self._line, self._problems, f"{self._at}{name}[{number}].")
-            else:
-                self.refuse(
-                    f"{name}[{number}]", f"{shown(part)} is not an object", "write one for each attempt"
-                )
-
-    def _value(self, name: str) -> object:
-        return self._document.get(name)
-
-    def _refuse_value(self, name: str, what: str, hint: str) -> None:
-        if name not in self._document:
-            self.refuse(name, "is missing", hint)
-        else:
-            self.refuse(name, f"{shown(self._document[name])} is not {what}", hint)
-
-
 def _job(fields: Fields) -> ExportedJob:
+    instances = fields.instances("instances")
+    attempts = tuple(_attempt(part) for part in fields.parts("attempts"))
     return ExportedJob(
         name=fields.text("name"),
         team=fields.text("team"),
         submitted_by=fields.text("submitted_by"),
         pool=fields.text("pool"),
-        instances=fields.instances("instances"),
+        instances=instances,
         capacity_type=_capacity_type(fields),
         priority=fields.whole("priority", least=0, most=_MOST_PRIORITY),
         submitted_at=fields.instant("submitted_at"),
         max_runtime=fields.seconds("max_runtime_seconds"),
         saves_checkpoints=fields.flag("saves_checkpoints"),
-        attempts=tuple(_attempt(part) for part in fields.parts("attempts")),
+        attempts=attempts,
         end=fields.text("end") if fields.has("end") else None,
         ended_at=fields.instant("ended_at") if fields.has("ended_at") else None,
         entry_id=fields.text("entry_id") if fields.has("entry_id") else None,
@@ -241,6 +159,8 @@ def _job(fields: Fields) -> ExportedJob:
         array=fields.text("array") if fields.has("array") else None,
         array_at_most=_at_most(fields, "array_at_most", least=1, most=MOST_ARRAY_TASKS),
         array_stop_after=_at_most(fields, "array_stop_after", least=0, most=MOST_STOP_AFTER),
+        elastic=elastic_of(fields, instances, [attempt.instances for attempt in attempts]),
+        avoids_plans=fields.flag("avoids_plans") if fields.has("avoids_plans") else False,
     )
 
 
@@ -289,6 +209,7 @@ def _attempt(fields: Fields) -> ExportedAttempt:
         checkpoint_at=fields.instant("checkpoint_at") if fields.has("checkpoint_at") else None,
         statuses=statuses,
         plan=fields.text("plan") if fields.has("plan") else None,
+        instances=_at_most(fields, "instances", least=1, most=MOST_INSTANCES),
     )
 
 

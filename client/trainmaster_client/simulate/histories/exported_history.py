@@ -1,8 +1,6 @@
 """Turns exported lines into the jobs of a replay: what counted, what broke, what is estimated."""
 
-import itertools
-import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -10,10 +8,18 @@ from typing import Literal
 
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning.width_worth import PER_DOUBLING
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.engine.past_jobs import STOPPED_FOR_OTHERS, STOPPING, History, Pace, PastJob
+from trainmaster_client.simulate.engine.past_jobs import (
+    RESIZES,
+    STOPPED_BY_QUEUE,
+    STOPPING,
+    History,
+    Pace,
+    PastJob,
+)
 from trainmaster_client.simulate.histories.carried_in_jobs import carried_in
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.histories.line_problems import count_of, part_of
@@ -34,6 +40,13 @@ from trainmaster_client.simulate.histories.past_training import (
     with_certain_losses,
     with_real_losses,
 )
+from trainmaster_client.simulate.histories.past_widths import (
+    as_they_trained,
+    at_largest_width,
+    past_widths,
+    shows_speeds,
+)
+from trainmaster_client.simulate.histories.typical_lengths import TypicalLengths
 
 USUAL_RUN = timedelta(hours=1)
 """Run time of a job that never trained, if no other job tells any."""
@@ -42,7 +55,7 @@ _BY_LOSS = (ReasonCode.LOSS_NOT_FINITE, ReasonCode.LOSS_DIVERGED, ReasonCode.LOS
 _STOPPED = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE, *_BY_LIMITS, *_BY_LOSS})
 _BY_USERS = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE})
 _FAILED_CLASSES = frozenset(failure_class.code for failure_class in FailureClass)
-_COMES_BACK = _FAILED_CLASSES | STOPPED_FOR_OTHERS
+_COMES_BACK = _FAILED_CLASSES | STOPPED_BY_QUEUE | RESIZES
 _FOR_ITS_GPUS = (ReasonCode.IDLE_REQUEUE, ReasonCode.UNDERUSED_REQUEUE)
 _NOT_REPEATED = frozenset({*_FOR_ITS_GPUS, ReasonCode.SPOT_FALLBACK, ReasonCode.RESTORED})
 """Ends of attempts after which the job came back that a replay does not repeat."""
@@ -101,10 +114,11 @@ def exported_history(
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
     read_at = read_at or max(at for line in exported for at in _instants(line))
-    common = common_intervals(exported)
-    facts = [_facts(line, read_at, common.get(line.team)) for line in exported]
+    counted_lines = [at_largest_width(line) for line in exported]
+    common = common_intervals(counted_lines)
+    facts = [_facts(line, read_at, common.get(line.team)) for line in counted_lines]
     pace = measured_pace(exported)
-    jobs = tuple(_once(_jobs(facts, counts, pace)))
+    jobs = tuple(_once(_jobs(zip(facts, exported, strict=True), counts, pace)))
     first = min(job.submitted_at for job in jobs).replace(minute=0, second=0, microsecond=0)
     since = first if begins is None or all(job.submitted_at >= begins for job in jobs) else begins
     jobs, edge = carried_in(jobs, since)
@@ -163,38 +177,18 @@ def _stopped_meanwhile(line: ExportedJob) -> bool:
     return comes_back or (line.end in _BY_USERS and len(line.attempts) > 1)
 
 
-def _jobs(facts: Sequence[_Facts], counts: _Counts, pace: Pace) -> Iterator[PastJob]:
-    runs = _Typical.of((fact.job.team, fact.trains_for) for fact in facts if not fact.is_open)
-    intervals = _Typical.of((fact.job.team, fact.saves_every) for fact in facts)
-    for fact in facts:
-        past = tuple(past_attempt(tried, upload=pace.upload) for tried in fact.attempts)
+def _jobs(pairs: Iterable[tuple[_Facts, ExportedJob]], counts: _Counts, pace: Pace) -> Iterator[PastJob]:
+    """Yield the jobs; each line is given beside its facts, which count at an elastic job's largest width."""
+    known = list(pairs)
+    runs = TypicalLengths.of((fact.job.team, fact.trains_for) for fact, _ in known if not fact.is_open)
+    intervals = TypicalLengths.of((fact.job.team, fact.saves_every) for fact, _ in known)
+    for fact, line in known:
+        attempts = as_they_trained(fact.attempts, line.attempts)
+        past = tuple(past_attempt(attempt, upload=pace.upload) for attempt in attempts)
         yield replace(_job(fact, runs, intervals, counts), attempts=past)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Typical:
-    """Medians, by team and of all."""
-
-    by_team: dict[str, timedelta]
-    of_all: timedelta | None
-
-    @classmethod
-    def of(cls, lengths: Iterable[tuple[str, timedelta | None]]) -> "_Typical":
-        teams: defaultdict[str, list[timedelta]] = defaultdict(list)
-        for team, value in lengths:
-            if value is not None:
-                teams[team].append(value)
-        every = list(itertools.chain.from_iterable(teams.values()))
-        return cls(
-            by_team={team: statistics.median_high(values) for team, values in teams.items()},
-            of_all=statistics.median_high(every) if every else None,
-        )
-
-    def value(self, team: str, usual: timedelta) -> timedelta:
-        return self.by_team.get(team) or self.of_all or usual
-
-
-def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) -> PastJob:
+def _job(facts: _Facts, runs: TypicalLengths, intervals: TypicalLengths, counts: _Counts) -> PastJob:
     line = facts.job
     for sentence in _assumptions(facts):
         counts.note(sentence)
@@ -227,6 +221,8 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         learned_in=line.learned_in,
         withdrawn_after=withdrawn_after,
         array=array_of(line),
+        elastic=past_widths(line),
+        avoids_plans=line.avoids_plans,
     )
 
 
@@ -244,6 +240,7 @@ def _assumptions(facts: _Facts) -> Iterator[str]:
         (any(attempt.interruptions and not attempt.intervals for attempt in attempts), _INTERRUPTIONS),
         (len(line.instances) > 1, _SEVERAL_TYPES),
         (line.array is not None and line.array_stop_after is None, _ARRAY_UNKNOWN),
+        (line.elastic is not None and not shows_speeds(line.elastic), _SPEEDS_UNKNOWN),
     ):
         if concerns:
             yield sentence
@@ -255,6 +252,10 @@ _OTHER_RETURNS = (
 _WARM_UNKNOWN = "Which attempts of {part} started in a warm pool is not recorded: all are taken as cold."
 _INTERRUPTIONS = "When spot instances of {count} were interrupted is not recorded: taken at even distances."
 _ARRAY_UNKNOWN = "The throttles of the arrays of {part} are not recorded: replayed without any."
+_SPEEDS_UNKNOWN = (
+    "How fast {part} trained at each width is not recorded in full: twice the instances are taken as "
+    f"{PER_DOUBLING} times as fast."
+)
 _SEVERAL_TYPES = "{count} asked for several instance types: a replay takes them as wanted together."
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
-from trainmaster_client.simulate.engine.past_jobs import STOPPED_FOR_OTHERS, Pace, PastAttempt
+from trainmaster_client.simulate.engine.past_jobs import STOPPED_BY_QUEUE, Pace, PastAttempt
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 
 FOLLOWS_WITHIN = timedelta(seconds=5)
@@ -52,6 +52,7 @@ def past_attempt(exported: ExportedAttempt, *, upload: timedelta = _NOTHING) -> 
         interrupted_for=_interrupted_for(exported, upload),
         statuses=exported.statuses,
         plan=exported.plan,
+        instances=exported.instances,
     )
 
 
@@ -96,7 +97,7 @@ def _stops(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
     for attempt in attempts:
         took = past_attempt(attempt).stopped_in
         was_trained = attempt.training_since is not None and not attempt.interruptions
-        if attempt.end in STOPPED_FOR_OTHERS and was_trained and took is not None:
+        if attempt.end in STOPPED_BY_QUEUE and was_trained and took is not None:
             yield took
 
 
@@ -130,7 +131,7 @@ def _early_stops(jobs: Sequence[ExportedJob]) -> Iterator[timedelta]:
             if attempt.statuses:
                 stopped = past_attempt(attempt).stopped_in
                 yield from () if stopped is None else (stopped,)
-            elif attempt.end in STOPPED_FOR_OTHERS:
+            elif attempt.end in STOPPED_BY_QUEUE:
                 yield from _asked_before(attempt.started_at, attempt.ended_at, started)
 
 

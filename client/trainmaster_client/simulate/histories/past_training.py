@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trainmaster_client.simulate.engine.past_jobs import (
     INTERRUPTED,
-    STOPPED_FOR_OTHERS,
+    STOPPED_BY_QUEUE,
     STOPPING,
     TRAINING,
     Break,
@@ -44,7 +44,7 @@ def trained(attempt: ExportedAttempt, read_at: datetime) -> timedelta:
         return attempt.trained
     if attempt.training_since is None:
         return _NOTHING
-    return max((attempt.ended_at or read_at) - attempt.training_since, _NOTHING)
+    return max((attempt.ended_at or read_at) - attempt.training_since, _NOTHING) * attempt.speed
 
 
 def all_lost(attempts: Sequence[ExportedAttempt]) -> tuple[ExportedAttempt, ...]:
@@ -119,7 +119,7 @@ def _held(last: ExportedAttempt, read_at: datetime) -> timedelta:
         return trained(last, read_at) + _uploaded(last, last.ended_at)
     if last.training_since is None or last.interruptions:
         return trained(last, read_at)
-    return max((last.ended_at or read_at) - last.training_since, _NOTHING)
+    return max((last.ended_at or read_at) - last.training_since, _NOTHING) * last.speed
 
 
 def _uploaded(last: ExportedAttempt, ended_at: datetime) -> timedelta:
@@ -257,10 +257,12 @@ def _last_save(first: ExportedAttempt) -> timedelta | None:
         return None
     if first.checkpoint_at is not None:
         return (
-            first.checkpoint_at - first.training_since if first.checkpoint_at > first.training_since else None
+            (first.checkpoint_at - first.training_since) * first.speed
+            if first.checkpoint_at > first.training_since
+            else None
         )
     own = trained(first, first.ended_at or first.started_at)
-    return own - first.lost if first.end in STOPPED_FOR_OTHERS and _NOTHING < first.lost < own else None
+    return own - first.lost if first.end in STOPPED_BY_QUEUE and _NOTHING < first.lost < own else None
 
 
 def _fits(every: timedelta, saves: Sequence[timedelta]) -> bool:

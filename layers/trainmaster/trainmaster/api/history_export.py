@@ -164,9 +164,18 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
         "array": job.array,
         "array_at_most": job.array_at_most,
         "array_stop_after": job.array_stop_after,
+        "elastic": _elastic(job),
+        "avoids_plans": job.avoids_plans,
         "end": None,
         "ended_at": None,
     }
+
+
+def _elastic(job: FinalJob) -> View | None:
+    """Write the widths of an elastic job, and its measured steps in 1,000 seconds by width."""
+    if job.widths is None:
+        return None
+    return {"widths": list(job.widths.counts), "speeds": dict(job.speeds)}
 
 
 def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:
@@ -179,6 +188,7 @@ def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:
         "trained_seconds": _seconds(attempt.trained),
         "interruptions": attempt.interruptions,
         "warm_start": attempt.warm_start,
+        "instances": sum(attempt.vector.values()),
         "plan": _plan(attempt.vector),
         "checkpoint_at": instant_text(attempt.checkpoint_at),
         "statuses": _statuses(attempt.statuses),
@@ -196,6 +206,7 @@ def _stored_view(attempt: Attempt) -> View:
         "trained_seconds": _seconds(attempt.trained),
         "interruptions": attempt.spot.interruptions,
         "warm_start": started_warm(attempt),
+        "instances": sum(attempt.vector.values()),
         "plan": _plan(attempt.vector),
         "checkpoint_at": instant_text(attempt.checkpoint.last),
         "statuses": _statuses(attempt.statuses),

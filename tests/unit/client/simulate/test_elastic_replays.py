@@ -10,7 +10,7 @@ from trainmaster.core.policy import Policy
 from trainmaster_client.simulate.comparison.audits import wrong_training
 from trainmaster_client.simulate.comparison.outcomes import outcomes_of
 from trainmaster_client.simulate.engine.assumptions import COLD_START, RESTORE, STOP
-from trainmaster_client.simulate.engine.past_jobs import PastJob, PastWidths, usual_speeds
+from trainmaster_client.simulate.engine.past_jobs import PastJob, PastWidths, shown_speeds, usual_speeds
 from trainmaster_client.simulate.engine.replayed_plans import BoughtPlan, with_bought
 from trainmaster_client.simulate.engine.replays import RESIZED, ReplayedAttempt
 from trainmaster_client.simulate.io.replaying import plain_queue, replay
@@ -117,6 +117,25 @@ def test_a_stop_loses_nothing_of_a_job_that_saves_when_it_is_stopped(*, saves: b
 
 def test_speeds_that_nobody_told_are_those_that_the_planner_assumes() -> None:
     assert usual_speeds(Widths(counts=(2, 4, 8))) == pytest.approx({2: 1 / 1.8**2, 4: 1 / 1.8, 8: 1})
+
+
+def test_a_width_that_was_never_seen_is_compared_with_the_nearest_that_was() -> None:
+    widths = Widths(counts=(2, 4, 8))
+    assert shown_speeds(widths, {}) == usual_speeds(widths)
+    assert shown_speeds(widths, {2: 50, 8: 100}) == pytest.approx({2: 0.5, 4: 0.9, 8: 1})
+    assert shown_speeds(widths, {2: 50}) == pytest.approx(usual_speeds(widths))
+
+
+def test_a_job_that_avoids_plans_waits_for_instances_on_demand() -> None:
+    plan = BoughtPlan(
+        instance_type=G5, instances=4, windows=((instant(0), instant(99 * HOURS)),), fee_usd=None
+    )
+    rules = with_bought(policy(4), [plan])
+    (on_plan,) = replay(history(elastic()), rules, label="mine").attempts
+    (beside,) = replay(history(elastic(avoids_plans=True)), rules, label="mine").attempts
+    assert (on_plan.is_on_plan, beside.is_on_plan) == (True, False)
+    alone = replay(history(elastic(avoids_plans=True)), with_bought(policy(0), [plan]), label="mine")
+    assert set(alone.refused) == {"wide"}
 
 
 def test_a_run_time_that_is_over_at_a_narrow_width_is_no_end() -> None:

@@ -118,6 +118,9 @@ def final_job(job: Job) -> FinalJob:
         array=spec.array.name if spec.array else None,
         array_at_most=spec.array.at_most if spec.array else None,
         array_stop_after=spec.array.stop_after if spec.array else None,
+        widths=spec.widths,
+        speeds=job.elastic.progress.speeds if job.elastic and job.elastic.progress else {},
+        avoids_plans=bool(spec.shapes[0].avoids_plans),
     )
 
 

@@ -11,6 +11,7 @@ from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.widths import Widths
 
 ONE_DAY = timedelta(days=1)
 LONGEST_ATTEMPT = timedelta(days=60)
@@ -114,6 +115,13 @@ class FinalJob:
     """The array's throttle when the task became a job; None if it had none, or it is not known."""
     array_stop_after: int | None = None
     """Equal failures after which the array is held; None if it is none's task, or it is not known."""
+    widths: Widths | None = None
+    """Instance counts that it may run with; None if it is not elastic, or an earlier release made the
+    record."""
+    speeds: Mapping[str, int] = field(default_factory=dict)
+    """Steps in 1,000 seconds by width as text, as its program reported them."""
+    avoids_plans: bool = False
+    """Whether it must not run on training plans; False also if an earlier release made the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,30 @@ def test_start_up_restore_and_stops_are_medians_of_what_the_history_shows(tmp_pa
     assert (found.restore, found.stop) == (2 * MINUTE, 3 * MINUTE)
 
 
+@pytest.mark.parametrize("end", ["shrink", "grow"])
+def test_a_stop_for_another_width_tells_how_long_stops_take(tmp_path: Path, end: str) -> None:
+    wide = line(
+        "a",
+        attempt(0, 6, 36, end, trained_seconds=28 * 60, instances=4),
+        attempt(36, 40, 90, "completed", instances=2),
+        instances={"ml.p5.48xlarge": 4},
+        elastic={"widths": [2, 4], "speeds": {}},
+        saves_checkpoints=True,
+    )
+    assert history(tmp_path, wide).pace.stop == 2 * MINUTE
+
+
+def test_an_hour_at_a_narrow_width_is_less_training_than_an_hour_at_the_largest(tmp_path: Path) -> None:
+    def trains(width: int) -> timedelta:
+        ran = attempt(0, 0, 60, "completed", instances=width)
+        elastic = {"widths": [1, 2, 4], "speeds": {"1": 250, "4": 1000}}
+        given = line("a", ran, instances={"ml.p5.48xlarge": 4}, elastic=elastic)
+        (job,) = history(tmp_path, given).jobs
+        return job.trains_for
+
+    assert (trains(4), trains(1)) == (60 * MINUTE, 15 * MINUTE)
+
+
 def test_a_stop_before_training_lasted_since_the_submission_of_who_started_then(tmp_path: Path) -> None:
     found = history(
         tmp_path,
