@@ -6,6 +6,12 @@ const LONG = 40; // letters of a text that may break anywhere
 
 export const scrolling = (label, ...children) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...children);
 
+// `names`: texts, or [text, isNumber]; figures are on the right.
+export const heads = (names) => h("thead", {}, h("tr", {}, names.map((name) => {
+  const [text, isNumber] = [name].flat();
+  return h("th", { scope: "col", class: isNumber ? "number" : null }, text);
+})));
+
 // Each cell keeps the head of its column, which style.css writes before it where the heads do not fit.
 export function cardTable(label, table) {
   const columns = [...table.tHead.rows[0].cells].map((head) => head.textContent);
@@ -15,11 +21,11 @@ export function cardTable(label, table) {
 }
 
 // The first cell of a row names it. `isNumber`: the cells are figures, on the right.
-export function plainTable(label, heads, rows, { isNumber = false } = {}) {
+export function plainTable(label, columns, rows, { isNumber = false } = {}) {
   const look = (text) => (isNumber ? "number" : String(text).length > LONG ? "name" : null);
   return cardTable(label,
     h("table", {},
-      h("thead", {}, h("tr", {}, heads.map((text, index) => h("th", { scope: "col", class: isNumber && index ? "number" : null }, text)))),
+      heads(columns.map((text, index) => [text, isNumber && index > 0])),
       h("tbody", {}, rows.map(([first, ...cells]) =>
         h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, first)), cells.map((text) => h("td", { class: look(text) }, h("bdi", {}, text))))))));
 }

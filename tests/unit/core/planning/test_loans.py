@@ -209,3 +209,23 @@ def test_O8_an_attempt_that_is_stopping_still_uses_its_quota() -> None:
     leaving = replace(fixed_live("r", n=2), state=JobState.STOPPING)
     world = snapshot(leaving, fixed("c"))
     assert list(starts(world, replace(shared(4, TWO_EACH), preemption=Preemption()))) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "counted"),
+    [
+        pytest.param(Preemption(), 2, id="its owner's wish"),
+        pytest.param(Preemption(needs_checkpoint=True), 6, id="its owner's wish, or no checkpoints"),
+    ],
+)
+def test_each_running_job_that_cannot_be_stopped_counts_with_all_that_it_holds(
+    rules: Preemption, counted: int
+) -> None:
+    live = (
+        fixed_live("a"),
+        fixed_live("b", has_checkpoint=True),
+        running("c", team="vision", has_checkpoint=True),
+        running("d", team="vision", n=4, has_checkpoint=False),
+    )
+    loans = Quotas.of(replace(shared(8, TWO_EACH), preemption=rules), live, ()).loans
+    assert loans.fixed == {"vision": {A: counted}}

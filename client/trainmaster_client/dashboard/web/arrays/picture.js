@@ -2,7 +2,7 @@
 
 import { short } from "../chart.js";
 import { h, svg } from "../dom.js";
-import { scrolling } from "../plain_table.js";
+import { heads, scrolling } from "../plain_table.js";
 import { axesOf, goodness, gridOf, placeOn } from "./results.js";
 
 const [HEIGHT, TOP, BOTTOM, SIDE] = [300, 36, 22, 64];
@@ -23,7 +23,7 @@ function gridTable({ down, across, at }, asked) {
   return scrolling("Grid of values",
     h("table", { class: "heat grid-of-values" },
       h("caption", {}, `${asked.metric || "state"}: ${down.name} down, ${across.name} across; the stronger the colour the better`),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, `${down.name} \\ ${across.name}`), across.values.map((value) => h("th", { scope: "col" }, value)))),
+      heads([`${down.name} \\ ${across.name}`, ...across.values]),
       h("tbody", {}, down.values.map((row) => h("tr", {}, h("th", { scope: "row" }, row), across.values.map((column) => cell(at(row, column), asked)))))));
 }
 

@@ -2,7 +2,7 @@
 
 import { h, svg } from "../dom.js";
 import { percent, usd } from "../format.js";
-import { scrolling } from "../plain_table.js";
+import { heads, scrolling } from "../plain_table.js";
 import { monthBounds } from "./figures.js";
 import { RULE, adviceOn, adviceText, weekUse } from "./week_use.js";
 
@@ -64,7 +64,7 @@ function weekPanel(pool, week) {
     h("p", {}, h("b", { class: `advice-${judged.advice}` }, adviceText(judged)), " ", h("a", { href: "#/what-if" }, "What one more or fewer would have done")),
     h("table", { class: "heat" },
       h("caption", { class: "quiet" }, `Use of ${title} by hour of the week`),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "h"), DAYS.map((day) => h("th", { scope: "col" }, day)))),
+      heads(["h", ...DAYS]),
       h("tbody", {}, rows)));
 }
 

@@ -2,14 +2,13 @@
 
 import { h } from "../dom.js";
 import { count, percent, usd } from "../format.js";
-import { cardTable, scrolling } from "../plain_table.js";
+import { cardTable, heads, scrolling } from "../plain_table.js";
 import { causesOf, topWastes, usefulShare } from "./figures.js";
 
 const ROWS_AT_ONCE = 200;
 export const UNNAMED = "(not said)";
 const keySaid = (key) => (key === null || key === "" ? UNNAMED : key);
 
-const heads = (names) => h("thead", {}, h("tr", {}, names.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "number" : null }, text))));
 const named = (text) => h("th", { scope: "row", class: "name" }, h("bdi", {}, text));
 const figure = (text, more = "") => h("td", { class: `number ${more}` }, text);
 

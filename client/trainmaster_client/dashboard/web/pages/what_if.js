@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { count } from "../format.js";
-import { scrolling } from "../plain_table.js";
+import { heads, scrolling } from "../plain_table.js";
 import { DAYS, PolicyReplay } from "../policy/replay.js";
 import { forAdmins } from "./policy.js";
 
@@ -49,7 +49,7 @@ function choices({ pools = [] }, state) {
   return [
     scrolling("Instances",
       h("table", { class: "stacked" },
-        h("thead", {}, h("tr", {}, ["Pool", "Instances", "In force", "What if", "At once"].map((text) => h("th", { scope: "col" }, text)))),
+        heads(["Pool", "Instances", "In force", "What if", "At once"]),
         h("tbody", {}, rows))),
     h("p", { class: "note" }, "Quotas, calendars, order and rules: edit the document on the page ", h("a", { href: "#/policy" }, "Policy"), " and replay it there. A calendar's own numbers stay as they are."),
   ];

@@ -2,7 +2,7 @@
 
 import { h, svg } from "../dom.js";
 import { clock, duration, instances } from "../format.js";
-import { cardTable } from "../plain_table.js";
+import { cardTable, heads } from "../plain_table.js";
 import { endSaid, lossSaid, nameOf } from "./details.js";
 
 const SIGNS = [
@@ -58,6 +58,6 @@ export function attemptsTable(attempts, { hashOf }, most = ROWS_AT_ONCE) {
   return cardTable("Attempts as a table",
     h("table", {},
       h("caption", {}, more > 0 ? `The latest ${rows.length} of ${latest.length} attempts; a narrower window has fewer.` : `${latest.length} attempts`),
-      h("thead", {}, h("tr", {}, HEAD.map((text) => h("th", { scope: "col" }, text)))),
+      heads(HEAD),
       h("tbody", {}, rows)));
 }

@@ -3,14 +3,15 @@
 Quotas and loans are about on-demand instances; spot runs outside of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TypeAlias
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import Held, RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, Quota
 
 _Used: TypeAlias = dict[Capacity, int]
@@ -73,11 +74,32 @@ class Loans:
 
     def count(self, job: WaitingJob | RunningJob, vector: Vector) -> None:
         """Add what the job takes, if it cannot be stopped."""
-        if self._why_fixed(job) is None:
-            return
-        used = self.fixed.setdefault(job.team, {})
-        for capacity, count in on_demand_part(vector).items():
-            used[capacity] = used.get(capacity, 0) + count
+        if self._why_fixed(job) is not None:
+            self._add(job.team, vector.items(), jobs=1)
+
+    def count_running(
+        self, team: str, running: Mapping[Held, Sequence[WaitingJob | RunningJob]]
+    ) -> Iterator[WaitingJob | RunningJob]:
+        """Add what a team's running jobs hold that cannot be stopped, and yield these jobs.
+
+        Args:
+            team: Name of the team.
+            running: All of its jobs that hold instances, by what they hold.
+        """
+        # A plan asks this about every running job, and two facts of a job decide: so once for each pair.
+        pairs = product((True, False, None), (True, False))
+        is_fixed = {pair: self._why(*pair) is not None for pair in pairs}
+        for held, alike in running.items():
+            fixed = [job for job in alike if is_fixed[job.preemptible, job.has_checkpoint]]
+            if fixed:
+                self._add(team, held, jobs=len(fixed))
+                yield from fixed
+
+    def _add(self, team: str, held: Iterable[tuple[Capacity, int]], *, jobs: int) -> None:
+        used = self.fixed.setdefault(team, {})
+        for capacity, count in held:
+            if capacity.is_on_demand:
+                used[capacity] = used.get(capacity, 0) + count * jobs
 
     def bind(self, job: WaitingJob | RunningJob) -> bool:
         """Tell whether the job may not borrow.
@@ -125,8 +147,11 @@ class Loans:
         return Reason(code=ReasonCode.QUOTA, message=message)
 
     def _why_fixed(self, job: WaitingJob | RunningJob) -> str | None:
-        is_preemptible = job.preemptible is not False
-        return why_fixed(preemptible=is_preemptible, has_checkpoint=job.has_checkpoint, rules=self.rules)
+        return self._why(job.preemptible, job.has_checkpoint)
+
+    def _why(self, preemptible: bool | None, has_checkpoint: bool) -> str | None:  # noqa: FBT001  a pair
+        is_preemptible = preemptible is not False
+        return why_fixed(preemptible=is_preemptible, has_checkpoint=has_checkpoint, rules=self.rules)
 
     def _nominal(self, team: str) -> Mapping[str, int]:
         return self.quotas[team].nominal if team in self.quotas else {}

@@ -64,14 +64,12 @@ class Quotas:
             return cls(quotas={}, reserving=pool.reserved)
         loans = Loans.of(pool)
         quotas = cls(quotas=pool.quotas, loans=loans, reserved=reserved, reserving=pool.reserved)
-        own: set[str] = set()
         teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
         for live in running:
             teams[live.team][live.held].append(live)
-            quotas.loans.count(live, live.vector)
-            if quotas.loans.bind(live):
-                own.add(live.name)
         quotas.used = {team: _on_demand(jobs) for team, jobs in teams.items()}
+        fixed = (job for team, jobs in teams.items() for job in loans.count_running(team, jobs))
+        own = {job.name for job in fixed if loans.bind(job)}
         for job in waiting:
             teams[job.team][job.held].append(job)
         for team, jobs in teams.items():
