@@ -12,7 +12,7 @@ from typing import Any
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.request.options import Alternative
 
-from trainmaster_client.advice.assessments import Assessment, MeasuredSpeed
+from trainmaster_client.advice.assessments import SPOT_SHARE, Assessment, MeasuredSpeed
 from trainmaster_client.advice.shapes import shape_text
 from trainmaster_client.http.answers import printable
 
@@ -87,7 +87,8 @@ def speed_lines(assessment: Assessment, first: Assessment | None) -> Iterator[st
     if work is None:
         yield f"{line}; its price is unknown"
         return
-    line = f"{line}, {work:,.3g} per USD"
+    share = f" at {SPOT_SHARE:.0%} of the price" if assessment.candidate.is_spot else ""
+    line = f"{line}, {work:,.3g} per USD{share}"
     if first is None or first is assessment or not first.work_per_usd:
         yield line
     else:

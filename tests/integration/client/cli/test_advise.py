@@ -391,7 +391,8 @@ def test_shapes_are_ordered_by_the_work_a_dollar_gets_as_earlier_runs_show_it(
     lines = [line.strip() for line in ran.out.splitlines()]
     assert lines[0].startswith("1. ml.g5.xlarge=4:spot")
     # 3,600 x 4,500 / (5.632 x 0.5) and 3,600 x 7,090 / 7.09
-    assert "measured on 2 runs: train:tok_s 4,500, 5.75e+06 per USD, 1.60x that of ml.g5.12xlarge=1" in lines
+    spot = "train:tok_s 4,500, 5.75e+06 per USD at 50% of the price, 1.60x that of ml.g5.12xlarge=1"
+    assert f"measured on 2 runs: {spot}" in lines
     assert "measured on 1 run: train:tok_s 7,090, 3.6e+06 per USD" in lines
     assert any("a dollar gets most work done in it, by the runs measured" in line for line in lines)
 
