@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from demos.stage import night
+from demos.stage import night, sweep
 from demos.stage.dashboard_tab import PAGES, Dashboard, Tab
 from demos.stage.two_teams import WorldJob
 from tests.browser.conftest import OpenTab, Stage
@@ -25,6 +25,10 @@ _READ_OF_ANOTHER_PORT = """async (dashboard) => {
     return Promise.all(paths.map(told));
 }"""
 EVERY_PAGE = (*PAGES, f"jobs/{night.LLAMA.name}")
+_WIDER_THAN_ITS_PLACE = """() => [...document.querySelectorAll("html, main, main *")]
+    .filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth)
+    .filter((one) => one.matches("html") || ["auto", "scroll"].includes(getComputedStyle(one).overflowX))
+    .map((one) => `${one.tagName} ${one.className} ${one.getAttribute("aria-label") ?? ""}`)"""
 
 
 @pytest.mark.parametrize("path", ["now", "jobs"])
@@ -147,11 +151,27 @@ def test_behind_a_proxy_that_strips_its_prefix_every_page_works(
         assert (tab.errors, tab.violations()) == ([], [])
 
 
-def test_400_pixels_are_wide_enough(open_tab: OpenTab) -> None:
+def test_nothing_scrolls_sideways_at_400_pixels(open_tab: OpenTab) -> None:
     tab = open_tab(viewport={"width": 400, "height": 800})
-    for path in EVERY_PAGE:
+    for path in (*EVERY_PAGE, f"arrays/{sweep.NAME}", "gateway"):
         tab.go(path)
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400, path
+        tab.page.eval_on_selector_all("main details", "all => all.forEach((one) => { one.open = true; })")
+        assert tab.page.evaluate(_WIDER_THAN_ITS_PLACE) == [], path
+
+
+def test_on_a_phone_each_figure_of_a_card_stands_beside_the_head_of_its_column(open_tab: OpenTab) -> None:
+    tab = open_tab(viewport={"width": 400, "height": 800})
+    for path, region, cell, head in (
+        ("money", "Budgets", "2,000 USD", "Budget"),
+        ("policy", "Pools", "2x ml.p5.48xlarge", "Instances"),
+    ):
+        tab.go(path)
+        table = tab.page.get_by_role("region", name=region, exact=True)
+        assert table.locator("thead").is_hidden(), path
+        said = table.locator("td", has_text=cell).evaluate(
+            "(one) => getComputedStyle(one, '::before').content"
+        )
+        assert said == f'"{head}"', path
 
 
 def test_a_preemption_is_on_the_page_within_five_seconds(tab: Tab, stage: Stage) -> None:

@@ -8,10 +8,9 @@ from statistics import median
 from typing import Any
 
 from trainmaster.core.memory.accelerators import BY_TYPE
-from trainmaster.core.memory.footprint import cluster_of, estimate
-from trainmaster.core.memory.training_runs import Run, run_of
 from trainmaster.core.request.options import Alternative
 
+from trainmaster_client.advice.memory_fits import MemoryFit, memory_fit, run_in
 from trainmaster_client.advice.shapes import (
     Candidate,
     Request,
@@ -32,8 +31,6 @@ from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError, Problem
 
-_GIB = 2**30
-
 SPOT_SHARE = 0.5
 """Share of the on-demand price assumed for spot. AWS says up to 90 % less; the bill comes later."""
 HOURS_AGAIN = 0.5
@@ -42,33 +39,13 @@ one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryFit:
-    fits: bool
-    needed_gib: float
-    """Memory each GPU needs."""
-    gpu_gib: float
+class MeasuredSpeed:
+    """How fast a shape trained, as earlier runs show it."""
 
-
-def run_in(request: Request) -> Run | None:
-    """Read the run that the hyperparameters describe; None if they name no model of the training program."""
-    hyperparameters = request.get("HyperParameters")
-    return run_of(hyperparameters) if isinstance(hyperparameters, Mapping) else None
-
-
-def memory_fit(shape: Alternative, run: Run | None) -> MemoryFit | None:
-    """Estimate whether the job fits the memory of the shape's GPUs.
-
-    None if it is not a job of the training program, or the shape has no GPUs that are known.
-    """
-    accelerators = BY_TYPE.get(shape.capacity.instance_type)
-    if run is None or accelerators is None or not accelerators.are_gpus:
-        return None
-    footprint = estimate(run, cluster_of([(accelerators, shape.count)]))
-    return MemoryFit(
-        fits=footprint.fits,
-        needed_gib=round(footprint.bytes_per_rank.total / _GIB, 1),
-        gpu_gib=round(accelerators.memory_bytes / _GIB, 1),
-    )
+    metric: str
+    per_second: float
+    """Median of the runs."""
+    runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +61,7 @@ class Assessment:
     likely_hours: float | None = None
     """Hours such jobs recently took on as many accelerators of other shapes; None if unknown or this shape
     has its own record."""
+    speed: MeasuredSpeed | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -118,6 +96,17 @@ class Assessment:
     def run_hours(self) -> float | None:
         """Expected hours of the run; None if its price is unknown."""
         return self.own_hours if self.likely_hours is None or self.own_hours is None else self.likely_hours
+
+    @property
+    def work_per_usd(self) -> float | None:
+        """Work that a dollar gets, in what the metric counts; None if speed or price are not known.
+
+        Spot counts at the share of the price that is assumed for it, interruptions not counted.
+        """
+        rate = self.answer.get("usd_per_hour")
+        if self.speed is None or not rate:
+            return None
+        return 3600 * self.speed.per_second / (float(rate) * (SPOT_SHARE if self.candidate.is_spot else 1.0))
 
     @property
     def expected_interruptions(self) -> float | None:

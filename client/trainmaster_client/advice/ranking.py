@@ -15,6 +15,7 @@ class By(StrEnum):
     START = "start"
     COST = "cost"
     RISK = "risk"
+    WORK = "work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ def _keys(assessment: Assessment, by: By) -> tuple[float, ...]:
     start = math.inf if assessment.start is None else assessment.start.timestamp() // 60
     cost = math.inf if assessment.expected_cost_usd is None else assessment.expected_cost_usd
     expected = math.inf if assessment.expected_interruptions is None else assessment.expected_interruptions
+    work = -(assessment.work_per_usd or 0.0)
     not_spot = float(not assessment.candidate.is_spot)
     match by:
         case By.START:
@@ -72,6 +74,8 @@ def _keys(assessment: Assessment, by: By) -> tuple[float, ...]:
             return cost, not_spot, start
         case By.RISK:
             return expected, start, cost
+        case By.WORK:
+            return work, cost, start
 
 
 def _why(best: Assessment, by: By) -> str:
@@ -88,6 +92,8 @@ def _advantage(best: Assessment, by: By) -> str:
             return "it is likely to cost least"
         case By.RISK if best.expected_interruptions is not None:
             return "it is likely to be interrupted least"
+        case By.WORK if best.work_per_usd is not None:
+            return "a dollar gets most work done in it, by the runs measured"
     return "it is the first valid one, and no other is known to be better"
 
 

@@ -12,6 +12,13 @@ from rich.text import Text
 from trainmaster.core.request.options import ALTERNATIVES, Alternative
 
 from trainmaster_client.advice.assessments import SPOT_SHARE, Assessment, Assessor
+from trainmaster_client.advice.measured_work import (
+    Run,
+    first_measured,
+    measured_shapes,
+    speed_lines,
+    with_speeds,
+)
 from trainmaster_client.advice.ranking import By, Recommendation, ranked, recommend
 from trainmaster_client.advice.shapes import Source, read_shapes
 from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
@@ -19,6 +26,7 @@ from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.dry_run import end_words
+from trainmaster_client.cli.measured_runs import runs_of
 from trainmaster_client.cli.plan_advice import PlanOptions, advise_plans
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, AsTeam, OptionalRequestFile, parse_request
@@ -38,10 +46,30 @@ class ShapeOptions:
             help="Compare this shape too, as in ml.g5.xlarge=4:spot. May be given several times.",
         ),
     ] = None
-    by: Annotated[By, typer.Option(help="What matters: an early start, a low cost, few interruptions.")] = (
-        By.START
-    )
+    by: Annotated[
+        By,
+        typer.Option(
+            help="What matters: an early start, a low cost, few interruptions, work per dollar (--measured)."
+        ),
+    ] = By.START
+    measured: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOB", help="A job that trained the same model: its shapes are compared by their speed."
+        ),
+    ] = None
+    metric: Annotated[
+        str,
+        typer.Option(help="Metric of these jobs that counts work a second, as in their MetricDefinitions."),
+    ] = "train:tok_s"
     team: AsTeam = None
+
+    def check(self) -> None:
+        if self.by is By.WORK and not self.measured:
+            raise InvalidArgumentError(
+                "--by work compares shapes by the speed of earlier runs.",
+                hint="Name some: --measured JOB, several times.",
+            )
 
 
 _SOURCES = {
@@ -71,12 +99,14 @@ def advise(
         raise InvalidArgumentError(
             "FILE is missing.", hint="Give a CreateTrainingJob request, or --plans for training plans."
         )
+    compared.check()
     request = parse_request(file.read(), source=file.name)
     extra = [shape for text in compared.shape or () for shape in read_shapes(text, where="--shape")]
     with _progress() as report:
         api = connect(quiet=True)
+        runs = runs_of(api, compared.measured or (), compared.metric, report=report)
         assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=compared.team)
-        order, best, tried = _advice(assessor, extra, compared.by)
+        order, best, tried = _advice(assessor, [*extra, *measured_shapes(runs)], compared, runs)
     if as_json_:
         print_json(as_json(order, best, tried))
     else:
@@ -87,12 +117,13 @@ def advise(
 
 
 def _advice(
-    assessor: Assessor, extra: list[Alternative], by: By
+    assessor: Assessor, extra: list[Alternative], compared: ShapeOptions, runs: Sequence[Run]
 ) -> tuple[list[Assessment], Recommendation | None, Document | None]:
     """Return the assessments in order, the best one, and the dry run of the tag that names it."""
     try:
-        order = ranked(assessor.assess(extra), by)
-        best = recommend(order, by)
+        assessments = with_speeds(assessor.assess(extra), runs, compared.metric)
+        order = ranked(assessments, compared.by)
+        best = recommend(order, compared.by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     if (
@@ -111,9 +142,13 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def lines(order: Sequence[Assessment], *, now: datetime) -> Iterator[str]:
+    first = first_measured(
+        sorted(order, key=lambda assessment: list(_SOURCES).index(assessment.candidate.source))
+    )
     for number, assessment in enumerate(order, start=1):
         yield f"{number}. {assessment.candidate} ({_SOURCES[assessment.candidate.source]})"
         yield from (f"   {line}" for line in _facts(assessment, now=now))
+        yield from (f"   {line}" for line in speed_lines(assessment, first))
     yield "Starts and costs are estimates; in another shape the same work may take another time."
     yield "Costs assume the time such jobs of the team took recently in one of the shapes, else MaxRuntime."
 
@@ -153,6 +188,9 @@ def _shape_json(assessment: Assessment) -> dict[str, Any]:
         "network": assessment.network,
         "memory": None if assessment.memory is None else asdict(assessment.memory),
         "sound": assessment.is_sound,
+        "measured": None
+        if assessment.speed is None
+        else {**asdict(assessment.speed), "per_usd": assessment.work_per_usd},
         "expected": {
             "run_hours": assessment.run_hours,
             "interruptions": assessment.expected_interruptions,

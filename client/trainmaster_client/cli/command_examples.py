@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "plan": ("trainmaster plan --preset llama-1b --instances ml.p5.48xlarge=1",),
         "advise": (
             "trainmaster advise job.json --by cost",
+            "trainmaster advise job.json --by work --measured earlier-job",
             "trainmaster advise --plans --hours 48",
             "trainmaster advise job.json --shape ml.g5.xlarge=4:spot",
         ),

@@ -203,6 +203,12 @@ def test_C41_no_page_advises_private_dns_for_the_endpoint_of_the_api(name: str) 
             assert "--no-private-dns-enabled" in command, name
 
 
+def test_every_picture_is_shown_on_a_page() -> None:
+    shown = {Path(link).name for path in documents() for link in links(path.read_text("utf-8"))}
+    pictures = {one.name for one in (ROOT / "docs/images").iterdir() if one.suffix in {".png", ".webp"}}
+    assert pictures - shown == set()
+
+
 def test_records_are_numbered_have_four_parts_and_are_listed() -> None:
     records = [name for name in DOCUMENTS if name.startswith("docs/adr/")]
     listed = [link for link in links(text_of("docs/ARCHITECTURE.md")) if link.startswith("adr/")]

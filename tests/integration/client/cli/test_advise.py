@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 from trainmaster_client.advice.spot_scores import PlacementScore
 
 from tests.integration.client.command import Trainmaster
-from tests.integration.client.fake_api import FakeApi, Scripted, problem
+from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
 
 REQUEST = {
     "TrainingJobName": "job1",
@@ -339,3 +341,113 @@ def test_a_dry_run_says_what_each_width_of_an_elastic_job_takes(
     assert "At 2 instances: likely start: any moment now; likely end: " in told
     assert ", after 2 h of training; about 28.36 USD." in told
     assert "At 1 instances: likely start: unknown; about 25.52 USD." in told
+
+
+# ---- work per dollar, measured
+
+
+class SageMaker:
+    """Describes training jobs by name; ``lost`` is one that it does not know any more."""
+
+    def __init__(self, **jobs: dict[str, Any]) -> None:
+        self.jobs = jobs
+
+    def describe_training_job(self, **names: str) -> dict[str, Any]:
+        if names["TrainingJobName"] == "lost":
+            raise ClientError({"Error": {"Code": "ValidationException"}}, "DescribeTrainingJob")
+        return self.jobs[names["TrainingJobName"]]
+
+
+def trained(instance_type: str, count: int, speed: Any, *, spot: bool = False) -> dict[str, Any]:
+    return {
+        "ResourceConfig": {"InstanceType": instance_type, "InstanceCount": count},
+        "EnableManagedSpotTraining": spot,
+        "FinalMetricDataList": [{"MetricName": "train:tok_s", "Value": speed}],
+    }
+
+
+@pytest.fixture
+def measured(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> SageMaker:
+    found = SageMaker(
+        wide=trained("ml.g5.12xlarge", 1, 7090.0),
+        small=trained("ml.g5.xlarge", 4, 4000.0, spot=True),
+        again=trained("ml.g5.xlarge", 4, 5000.0, spot=True),
+        mute=trained("ml.g5.12xlarge", 1, 1.0) | {"FinalMetricDataList": []},
+    )
+    monkeypatch.setattr(boto3.Session, "client", lambda _session, _service: found)
+    attempts = {"a": ["wide"], "b": ["small", "again"], "c": ["lost"], "d": [], "e": ["mute"]}
+    for job, names in attempts.items():
+        tried = [{"attempt": number, "training_job_name": name} for number, name in enumerate(names, 1)]
+        api.script("GET", f"/jobs/{job}", Scripted(document=view(name=job, attempts=tried)))
+    return found
+
+
+def test_shapes_are_ordered_by_the_work_a_dollar_gets_as_earlier_runs_show_it(
+    trainmaster: Trainmaster, api: FakeApi, file: str, measured: SageMaker
+) -> None:
+    script(api, ANSWER, SPOT, SPOT)
+    ran = trainmaster("advise", file, "--by", "work", "--measured", "a", "--measured", "b")
+    assert (ran.code, ran.err) == (0, "")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert lines[0].startswith("1. ml.g5.xlarge=4:spot")
+    # 3,600 x 4,500 / (5.632 x 0.5) and 3,600 x 7,090 / 7.09
+    assert "measured on 2 runs: train:tok_s 4,500, 5.75e+06 per USD, 1.60x that of ml.g5.12xlarge=1" in lines
+    assert "measured on 1 run: train:tok_s 7,090, 3.6e+06 per USD" in lines
+    assert any("a dollar gets most work done in it, by the runs measured" in line for line in lines)
+
+
+def test_speeds_are_in_the_json_and_shapes_without_one_say_null(
+    trainmaster: Trainmaster, api: FakeApi, file: str, measured: SageMaker
+) -> None:
+    script(api, ANSWER, SPOT, SPOT)
+    told = json.loads(trainmaster("advise", file, "--measured", "a", "--json").out)["shapes"]
+    assert {shape["shape"]: shape["measured"] for shape in told} == {
+        "ml.g5.12xlarge=1": {
+            "metric": "train:tok_s",
+            "per_second": 7090.0,
+            "runs": 1,
+            "per_usd": pytest.approx(3_600_000),
+        },
+        "ml.g5.xlarge=4:spot": None,
+    }
+
+
+def test_runs_that_tell_nothing_are_named_beside_those_that_do(
+    trainmaster: Trainmaster, api: FakeApi, file: str, measured: SageMaker
+) -> None:
+    script(api, ANSWER, SPOT, SPOT)
+    named = [word for job in "acde" for word in ("--measured", job)]
+    ran = trainmaster("advise", file, *named)
+    assert ran.code == 0
+    assert ran.err.splitlines() == [
+        "trainmaster: not compared: lost: SageMaker does not describe it: ValidationException.",
+        "trainmaster: not compared: d has not started yet.",
+        "trainmaster: not compared: mute: SageMaker has no train:tok_s of it, nor any other metric.",
+    ]
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf"), None, "fast"])
+def test_a_speed_that_is_none_is_refused(
+    trainmaster: Trainmaster, api: FakeApi, file: str, measured: SageMaker, speed: Any
+) -> None:
+    measured.jobs["wide"] = trained("ml.g5.12xlarge", 1, speed)
+    ran = trainmaster("advise", file, "--measured", "a")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--measured tells no speed: wide: its train:tok_s is" in ran.err
+
+
+def test_another_metric_is_offered_where_the_one_asked_for_is_missing(
+    trainmaster: Trainmaster, api: FakeApi, file: str, measured: SageMaker
+) -> None:
+    ran = trainmaster("advise", file, "--measured", "a", "--metric", "images/s")
+    assert ran.code == 2
+    assert "SageMaker has no images/s of it, but train:tok_s" in ran.err
+
+
+def test_work_without_runs_is_refused_before_anything_is_asked(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    ran = trainmaster("advise", file, "--by", "work")
+    assert ran.code == 2
+    assert "Name some: --measured JOB" in ran.err
+    assert api.received == []

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from trainmaster.core.memory.training_runs import run_of
-from trainmaster_client.advice.assessments import Assessment, MemoryFit, memory_fit, with_run_times
+from trainmaster_client.advice.assessments import Assessment, with_run_times
+from trainmaster_client.advice.memory_fits import MemoryFit, memory_fit
 from trainmaster_client.advice.ranking import By, ranked, recommend
 from trainmaster_client.advice.shapes import (
     Candidate,

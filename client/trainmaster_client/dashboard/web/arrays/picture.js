@@ -2,6 +2,7 @@
 
 import { short } from "../chart.js";
 import { h, svg } from "../dom.js";
+import { scrolling } from "../plain_table.js";
 import { axesOf, goodness, gridOf, placeOn } from "./results.js";
 
 const [HEIGHT, TOP, BOTTOM, SIDE] = [300, 36, 22, 64];
@@ -19,7 +20,7 @@ export function resultsPicture({ values, tasks, metric, isLargest, width, best, 
 }
 
 function gridTable({ down, across, at }, asked) {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Grid of values" },
+  return scrolling("Grid of values",
     h("table", { class: "heat grid-of-values" },
       h("caption", {}, `${asked.metric || "state"}: ${down.name} down, ${across.name} across; the stronger the colour the better`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, `${down.name} \\ ${across.name}`), across.values.map((value) => h("th", { scope: "col" }, value)))),

@@ -2,14 +2,15 @@
 
 import { h, svg } from "../dom.js";
 import { percent, usd } from "../format.js";
+import { scrolling } from "../plain_table.js";
 import { monthBounds } from "./figures.js";
 import { RULE, adviceOn, adviceText, weekUse } from "./week_use.js";
-import { scrolling } from "./tables.js";
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HEIGHT = 120;
 const NARROWEST_BAR = 11; // a month fits on a phone, so that its newest days are in sight
 const WIDEST = 1400; // px of the picture
+const FRAME = 2; // px of the lines at its sides
 const HEAD = 20; // above the bars, for what the most expensive day cost
 const WHITE_ON = 0.71; // of the colour of a full cell: from here on white is read better than black
 
@@ -18,7 +19,7 @@ export function daysPicture(days, month, now, forecast, width = 0) {
   const { from, to } = monthBounds(month);
   const spent = new Map(days.map((one) => [String(one.key).slice(0, 10), one.usd ?? 0]));
   const count = Math.round((to - from) / 86_400_000);
-  const bar = Math.max(NARROWEST_BAR, Math.floor(Math.min(width, WIDEST) / count));
+  const bar = Math.max(NARROWEST_BAR, Math.floor(Math.min(width - FRAME, WIDEST) / count));
   const most = Math.max(1, forecast?.perDay ?? 0, ...spent.values());
   const bars = Array.from({ length: count }, (_, index) => {
     const at = from + index * 86_400_000;

@@ -2,13 +2,12 @@
 
 import { h } from "../dom.js";
 import { count, percent, usd } from "../format.js";
+import { cardTable, scrolling } from "../plain_table.js";
 import { causesOf, topWastes, usefulShare } from "./figures.js";
 
 const ROWS_AT_ONCE = 200;
 export const UNNAMED = "(not said)";
 const keySaid = (key) => (key === null || key === "" ? UNNAMED : key);
-
-export const scrolling = (label, ...children) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...children);
 
 const heads = (names) => h("thead", {}, h("tr", {}, names.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "number" : null }, text))));
 const named = (text) => h("th", { scope: "row", class: "name" }, h("bdi", {}, text));
@@ -23,7 +22,7 @@ export function budgetsTable(budgets) {
       figure(usd(reserved)),
       figure(usd(limit)),
       h("td", { class: "number" }, limit > 0 ? percent(spent / limit, spent / limit < 0.1 ? 1 : 0) : "", warning ? h("b", { class: "warn" }, " 80 % or more") : null)));
-  return scrolling("Budgets", h("table", { class: "money" },
+  return cardTable("Budgets", h("table", { class: "money" },
     heads([["Team"], ["Spent and reserved"], ["Spent", true], ["Reserved for what runs", true], ["Budget", true], ["Share", true]]),
     h("tbody", {}, rows)));
 }
@@ -43,7 +42,7 @@ export function groupsTable({ groups, groupBy, label, most = ROWS_AT_ONCE, showM
   const rows = shown.map((one) => groupRow(one, causes));
   const rest = sorted.length - shown.length;
   return [
-    scrolling(`Spent by ${label}`, h("table", { class: "money" },
+    cardTable(`Spent by ${label}`, h("table", { class: "money" },
       heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ["What it was spent on"], ...causes.map((one) => [one.label, true])]),
       h("tbody", {}, rows))),
     rest > 0 ? h("p", {}, h("button", { type: "button", "data-key": "show-more", onclick: () => showMore(shown.length + ROWS_AT_ONCE) }, `Show more: ${count(rest)} are left`)) : null,
@@ -59,7 +58,7 @@ function groupRow(group, causes) {
     figure(count(Math.round(group.instance_hours * 10) / 10)),
     figure(usefulText(usefulShare(group))),
     h("td", { class: "wide" }, causeBar(own)),
-    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")));
+    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim nothing")));
 }
 
 // "18 to 91 %", or one figure where both ends are the same.
@@ -85,7 +84,7 @@ export function sharesTable(pool, { halfLife, teams }) {
       figure(used === null ? "–" : percent(used)),
       figure(times === null ? "–" : times.toFixed(1)),
       figure(points === null ? "–" : `${points > 0 ? "+" : ""}${points.toFixed(1)}`)));
-  return scrolling(`Shares of ${pool}`, h("table", { class: "money" },
+  return cardTable(`Shares of ${pool}`, h("table", { class: "money" },
     h("caption", {}, h("bdi", {}, pool), `: past use, of which half is forgotten in ${halfLife}`),
     heads([["Team"], ["Instance-hours", true], ["Share", true], ["Used", true], ["Times its share", true], ["Points", true]]),
     h("tbody", {}, rows)));

@@ -2,6 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { count } from "../format.js";
+import { scrolling } from "../plain_table.js";
 import { DAYS, PolicyReplay } from "../policy/replay.js";
 import { forAdmins } from "./policy.js";
 
@@ -46,7 +47,7 @@ function choices({ pools = [] }, state) {
   const rows = pools.flatMap((pool) => Object.entries(KINDS).flatMap(([kind, said]) => Object.entries(pool[kind] ?? {}).filter(([, many]) => Number.isInteger(many)).map(([type, many]) => row({ pool: pool.name, key: keyOf(pool.name, kind, type), type: `${type}${said}`, many }, state))));
   if (!rows.length) return h("p", { class: "state" }, "The policy has no pools with a number of instances.");
   return [
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Instances" },
+    scrolling("Instances",
       h("table", { class: "stacked" },
         h("thead", {}, h("tr", {}, ["Pool", "Instances", "In force", "What if", "At once"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, rows))),

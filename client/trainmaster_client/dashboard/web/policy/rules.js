@@ -1,6 +1,7 @@
 // The rules that bind a caller, in a table; what a rule holds is written as in the policy.
 
 import { h } from "../dom.js";
+import { plainTable } from "../plain_table.js";
 
 const LIMITS = { max_priority: "highest priority", roles: "training roles", images: "images", s3_prefixes: "S3 prefixes", budget: "budget" };
 const OWN = new Set(["name", "rules", "pools", ...Object.keys(LIMITS)]);
@@ -16,14 +17,10 @@ export function rulesShown({ rules, teams }, isAdmin) {
 function rulesTable(label, rules, none) {
   const written = Object.entries(rules ?? {});
   if (!written.length) return h("p", { class: "state" }, none);
-  const rows = written.map(([name, rule]) => {
+  return plainTable(label, ["Rule", "Mode", "Says"], written.map(([name, rule]) => {
     const { mode, ...rest } = isObject(rule) ? rule : { value: rule };
-    return h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)), h("td", {}, mode ?? "enforce"), h("td", { class: "name" }, h("bdi", {}, said(rest))));
-  });
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    h("table", {},
-      h("thead", {}, h("tr", {}, ["Rule", "Mode", "Says"].map((text) => h("th", { scope: "col" }, text)))),
-      h("tbody", {}, rows)));
+    return [h("code", {}, name), mode ?? "enforce", said(rest)];
+  }));
 }
 
 function teamShown(team) {

@@ -2,6 +2,7 @@
 
 import { h, svg } from "../dom.js";
 import { clock, duration, instances } from "../format.js";
+import { cardTable } from "../plain_table.js";
 import { endSaid, lossSaid, nameOf } from "./details.js";
 
 const SIGNS = [
@@ -54,7 +55,7 @@ export function attemptsTable(attempts, { hashOf }, most = ROWS_AT_ONCE) {
     ]),
   );
   const more = latest.length - rows.length;
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Attempts as a table" },
+  return cardTable("Attempts as a table",
     h("table", {},
       h("caption", {}, more > 0 ? `The latest ${rows.length} of ${latest.length} attempts; a narrower window has fewer.` : `${latest.length} attempts`),
       h("thead", {}, h("tr", {}, HEAD.map((text) => h("th", { scope: "col" }, text)))),
