@@ -40,7 +40,7 @@ BATCH, SEQUENCES, LENGTH = 4, 32, 32
 TOLERANCE = 1e-6
 """Losses in fp32 may differ by this much: sums over other ranks are taken in another order."""
 _ALL_STEPS = 20_000
-"""Steps of the whole job, 5.6 hours on four instances, so that growing pays; the story looks at the first few."""
+"""Steps of the whole job, 5.6 hours on four instances, so that growing pays; the story has the first few."""
 _SNOOZE = timedelta(minutes=30)
 """Time after a change within which a job does not grow (the policy's default)."""
 _BEFORE = timedelta(seconds=5)
