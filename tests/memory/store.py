@@ -12,6 +12,7 @@ from trainmaster.core.history.journal import warm_pool_over
 from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import start_lesson
 from trainmaster.core.lifecycle.warm_lessons import warm_lesson
@@ -381,7 +382,8 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
         pool.past_use[spec.team] = added(pool.past_use.get(spec.team, {}), ended, at=at)
         count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
-            trained = change.before.checkpointed + ((ended.ended_at or at) - ended.training_since)
+            last = counted_time(spec, ended, (ended.ended_at or at) - ended.training_since)
+            trained = change.before.checkpointed + last
             whole = timedelta(seconds=int(trained.total_seconds()))
             run = Run(trained=whole, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
             key = (spec.team, lane_of(change.after))

@@ -11,8 +11,10 @@ from trainmaster.core.durations.learned_rows import LATEST
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.futile_preemptions import ServedStart
-from trainmaster.core.jobs.instances import Capacity, Choice, Shape
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.run_time import attempt_run_time
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
@@ -134,6 +136,23 @@ def test_run_times_are_kept_of_completed_jobs_alone(plane: Plane) -> None:
     )
     assert plane.reader.run_times("main", ()) == {("default", f"{A}=1"): own, ("vision", f"{A}=1"): other}
     assert plane.reader.entrance("main", "default", f"{A}=1", learned=(), now=NOON).predicted == minutes(15)
+
+
+@pytest.mark.parametrize(("width", "teaches"), [(4, minutes(40)), (2, minutes(20)), (1, minutes(10))])
+def test_a_narrow_attempt_teaches_no_longer_run_of_an_elastic_job(
+    plane: Plane, width: int, teaches: timedelta
+) -> None:
+    shapes = tuple(Shape(vector=of(count)) for count in (4, 2, 1))
+    submitted = plane.submitted("a", shapes=shapes, widths=Widths(counts=(1, 2, 4)))
+    shape = Shape(vector=of(width))
+    run_time = attempt_run_time(submitted, shape)
+    claim = plane.change(submitted, claimed(submitted, shape=shape, max_runtime=run_time))
+    live = plane.change(claim, steps.recorded(claim, training_job_arn="arn:x", now=NOON))
+    plane.store.commit([ended(live, trained=minutes(40))], at=NOON)
+    lane = lane_text(shapes, Choice.FIRST_FIT)
+    assert {key: times.last for key, times in plane.reader.run_times("main", ()).items()} == {
+        ("default", lane): teaches
+    }
 
 
 KINDS = ("n00a", "t00b", "e00c")
