@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -194,7 +195,8 @@ def _dcp_async_save(folder: Path, model: nn.Module, optimizer: Optimizer) -> Sav
     def save(number: int) -> Callable[[], object]:
         state = _sharded_state(model, optimizer)
         future = dcp_async_save(state, checkpoint_id=folder / str(number), process_group=own)
-        return future.result  # type: ignore[union-attr]
+        assert isinstance(future, Future)
+        return future.result
 
     return save
 

@@ -5,6 +5,12 @@ from functools import partial
 from typing import Any
 
 import pytest
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.task_ends import why_held
+from trainmaster.services import dependency_sweep, job_steps
 from trainmaster.services.array_jobs import ArrayJobs
 
 from tests.builders import A, pool
@@ -163,6 +169,16 @@ def test_P9_a_hold_beside_a_release_holds_all_tasks_or_none(plane: World, seed: 
     assert view(plane)["tasks"]["held"] == (6 if array.held else 0)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_P9_a_hold_beside_a_cancel_leaves_no_task_held(plane: World, seed: int) -> None:
+    add_waiting_array(plane, "0-5")
+    cancel = partial(plane.api, "DELETE", "/arrays/s")
+    answer, *_ = at_once(plane, seed, cancel, partial(plane.api, "PATCH", "/arrays/s", {"held": True}))
+    assert answer["status"] == 202, answer
+    plane.a_minute_passes()
+    assert view(plane)["stopped"] == "0-5"
+
+
 def test_P9_a_hold_that_a_release_overtakes_holds_no_task_for_ever(plane: World) -> None:
     add_waiting_array(plane, "0-5")
     hold(plane, held=True)
@@ -175,5 +191,28 @@ def test_P9_a_hold_that_a_release_overtakes_holds_no_task_for_ever(plane: World)
     jobs.follow(overtaken, pool(0), behind=-1, releases=False)
     assert view(plane)["tasks"]["held"] == 6
     plane.reconcile()
+    plane.wake()
+    assert view(plane)["tasks"]["held"] == 0
+
+
+def test_P9_reconcile_finds_one_task_among_many_that_is_held_though_its_array_is_not(
+    plane: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_waiting_array(plane, "0-5")
+    array = plane.wiring.reader.array("s")
+    assert array is not None
+    reason = Reason(code=ReasonCode.HELD, message=why_held(array))
+    wiring = plane.wiring
+    job_steps.change_job(
+        wiring.reader.job("s-5"),
+        lambda job: Change(before=job, after=steps.held(job, reason)),
+        read=lambda: None,
+        store=wiring.store,
+        clock=wiring.clock,
+    )
+    assert view(plane)["tasks"]["held"] == 1
+    monkeypatch.setattr(dependency_sweep, "MOST_TASKS", 2)
+    for _ in range(3):
+        plane.reconcile()
     plane.wake()
     assert view(plane)["tasks"]["held"] == 0

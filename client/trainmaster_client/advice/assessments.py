@@ -215,7 +215,7 @@ class Assessor:
         yield from own
         if like is None:
             if extra:
-                hint = "Write InstanceType and InstanceCount into ResourceConfig, or leave --shape out."
+                hint = "Write InstanceType and InstanceCount into it, or leave --shape and --measured out."
                 raise InvalidArgumentError(
                     "The request has no single shape to compare others with.", hint=hint
                 )

@@ -5,13 +5,14 @@ debugging.
 """
 
 import json
+import os
 import shlex
 import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
@@ -174,39 +175,73 @@ def _run(line: list[str], job: JobView, host: int, description: Description, tun
     if missing := [tool for tool in (AWS_CLI, PLUGIN) if shutil.which(tool) is None]:
         refuse(job, [f"{tool} is not installed, see {INSTALL[tool]}" for tool in missing])
     if tunnel is not None:
-        if not _is_free(tunnel.local_port):
-            taken = f"port {tunnel.local_port} of this machine is in use; name another: NUMBER:{tunnel.port}"
-            refuse(job, [taken])
+        if reason := _why_taken(tunnel.local_port):
+            taken = f"port {tunnel.local_port} of this machine cannot be opened: {reason}"
+            refuse(job, [f"{taken}; name another: NUMBER:{tunnel.port}"])
         local = f"http://localhost:{tunnel.local_port}"
         say(f"{local} is port {tunnel.port} of {job.training_job_name}, host {host}. Ctrl-C ends it.")
-    with _leaving_interrupts_to_the_session() as interrupts:
-        code = subprocess.run(line, check=False).returncode  # noqa: S603  our own words, no shell
-    if tunnel is not None and interrupts:
-        raise typer.Exit(0)  # it ended as it was meant to
+    code = _shell(line) if tunnel is None else _forwarded(line)
     if code:
         say("\n".join(after_refusal(job.training_job_name, host, description, tunnel)))
     raise typer.Exit(code)
 
 
-def _is_free(port: int) -> bool:
+def _why_taken(port: int) -> str:
+    """Return why a port of this machine cannot be listened at; empty if it can.
+
+    The plugin says nothing about a port that is taken, and waits until the session's idle timeout
+    (aws/session-manager-plugin, issue 141).
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+        except OSError as error:
+            return error.strerror or str(error)
+    return ""
+
+
+def _shell(line: list[str]) -> int:
+    """Run a session with a shell; Ctrl-C is for the program in the container."""
+    with _hearing(lambda _: None):
+        return subprocess.run(line, check=False).returncode  # noqa: S603  our own words, no shell
+
+
+def _forwarded(line: list[str]) -> int:
+    """Forward a port until it is interrupted, which is no failure; what it started ends with it.
+
+    The AWS CLI may hang at Ctrl-C, or end and leave its plugin at the port (aws/aws-cli, issue 5149): both
+    have a process group of their own, which a second Ctrl-C kills, and which is ended with the AWS CLI.
+    """
+    interrupts: list[int] = []
+    with subprocess.Popen(line, stdin=subprocess.DEVNULL, process_group=0) as session:  # noqa: S603  the same
+
+        def end(_: int) -> None:
+            interrupts.append(1)
+            _signal_group(session.pid, signal.SIGINT if len(interrupts) == 1 else signal.SIGKILL)
+
+        with _hearing(end, signal.SIGTERM, signal.SIGHUP):
+            code = session.wait()
+    _signal_group(session.pid, signal.SIGTERM)
+    return 0 if interrupts else code
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)
 
 
 @contextmanager
-def _leaving_interrupts_to_the_session() -> Iterator[list[int]]:
-    """Leave Ctrl-C to the session, by a handler: a child would inherit "ignored"; yields those that came."""
-    interrupts: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+def _hearing(act: Callable[[int], object], *others: signal.Signals) -> Iterator[None]:
+    """Have Ctrl-C, and these signals, only call ``act``; by a handler, as a child would inherit "ignored"."""
+    before = {
+        number: signal.signal(number, lambda number, _: act(number)) for number in (signal.SIGINT, *others)
+    }
     try:
-        yield interrupts
+        yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def refuse(job: JobView, reasons: list[str], *, what: str = "session with") -> NoReturn:

@@ -6,7 +6,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.advice.measured_work import Run, run_of_description
 from trainmaster_client.api import ApiClient
-from trainmaster_client.cli.connection import aws_session
+from trainmaster_client.cli.connection import aws_client
 from trainmaster_client.cli.screen import say
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.http.answers import printable
@@ -38,7 +38,7 @@ def runs_of(api: ApiClient, jobs: Iterable[str], metric: str, *, report: Callabl
 
 def _attempts(api: ApiClient, job: str, metric: str) -> Iterator[Run | str]:
     names = [attempt.training_job_name for attempt in job_view(api.job(job, estimate=False)).attempts]
-    client = aws_session().client("sagemaker")
+    client = aws_client("sagemaker")
     for name in filter(None, names):
         try:
             run = run_of_description(client.describe_training_job(TrainingJobName=name), metric)

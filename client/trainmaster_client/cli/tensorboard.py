@@ -54,6 +54,8 @@ def tensorboard(
     output = _output(view)
     if "," in output:
         _refuse(view, f"TensorBoard cannot read {output}: it takes a comma for the end of a folder's name")
+    if not output.startswith("s3://"):
+        _refuse(view, f"TensorBoard cannot read {output}: only an S3OutputPath that begins with s3://")
     places = folders(view, output)
     line = command(places, port)
     if as_json:

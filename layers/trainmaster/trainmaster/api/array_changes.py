@@ -61,8 +61,8 @@ def change_array(context: RequestContext, name: str, step: Step) -> Array:
         _follow(context, changed)
         wake(outside.wake_ups, [array.template.spec.pool])
         latest = find_array(context, name)
-        if latest.held is not changed.held:  # another request was faster: jobs must not follow what was
-            _follow(context, latest)
+        if latest.held is not changed.held or latest.template.priority != changed.template.priority:
+            _follow(context, latest)  # another request was faster: jobs must not follow what was
         return latest
     raise LostRaceError("the array kept changing; try again")
 

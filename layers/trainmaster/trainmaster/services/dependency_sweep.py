@@ -25,6 +25,8 @@ MOST_JOBS = 50
 """Jobs of one pool and run; their parents are read with them."""
 MOST_ARRAYS = 10
 """Open arrays of one pool and run; a row may have 16 KB."""
+MOST_TASKS = 100
+"""Jobs of one array and run that are compared with it; the next run begins behind them."""
 MOST_POOLS = 20
 """Pools of one run; the next one begins behind them."""
 GRACE_MS = 5 * 60 * 1000
@@ -47,6 +49,8 @@ class DependencySweep:
     """Last job that this process looked at, by pool; a new process begins again."""
     _arrays_upto: dict[str, str] = field(default_factory=dict)
     """Mark of the last open array that it looked at, by pool."""
+    _tasks_upto: dict[str, int] = field(default_factory=dict)
+    """Position behind the last task that it compared with its array, by array."""
     _next_pool: int = 0
 
     def run(self, pools: Sequence[str], deadline: Deadline) -> Iterator[Exception]:
@@ -91,7 +95,11 @@ class DependencySweep:
         """Tell whether tasks wait though their array is held, or are held by it though it was released."""
         if not (array.jobs.waiting if array.held else array.jobs.held):
             return False
-        jobs = self.table.jobs(existing_names(array)).values()
+        first = self._tasks_upto.pop(array.name, 0)
+        places = [(name, place) for name, place in existing_names(array).items() if place >= first]
+        if len(places) > MOST_TASKS:
+            self._tasks_upto[array.name] = places[MOST_TASKS][1]
+        jobs = self.table.jobs(name for name, _ in places[:MOST_TASKS]).values()
         return any(misses_the_hold(job, array) or misses_the_release(job, array) for job in jobs)
 
     def _ended(self, conditions: Sequence[Condition]) -> Iterator[tuple[str, EndedParent]]:

@@ -1,6 +1,7 @@
 """``trainmaster ssh`` and ``forward`` with a fake API, a fake SageMaker and a fake AWS CLI."""
 
 import json
+import os
 import shlex
 import socket
 from pathlib import Path
@@ -211,10 +212,35 @@ def test_ctrl_c_ends_a_forwarded_port_without_a_complaint(
 ) -> None:
     script(api)
     program(tools, "session-manager-plugin")
-    program(tools, "aws", "kill -INT $PPID; exit 130")
+    program(tools, "aws", "trap 'exit 130' INT; kill -INT $PPID; while :; do /bin/sleep 0.01; done")
     ran = trainmaster("forward", "job1", f"{free_port()}:6006")
     assert ran.code == 0
     assert "AccessDenied" not in ran.err
+
+
+def test_a_second_ctrl_c_ends_a_session_that_hangs_at_the_first(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    """As reported of the AWS CLI: it says that it exits, and does not."""
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", "trap 'kill -INT $PPID' INT; kill -INT $PPID; while :; do /bin/sleep 0.01; done")
+    assert trainmaster("forward", "job1", f"{free_port()}:6006").code == 0
+
+
+def test_a_plugin_that_outlives_the_aws_cli_does_not_keep_the_port(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    os.mkfifo(tools / "told")
+    heard = os.open(tools / "told", os.O_RDONLY | os.O_NONBLOCK)
+    began = tools / "began"
+    program(tools, "session-manager-plugin", f"exec 3>{tools}/told; >{began}; /bin/sleep 20; echo stayed >&3")
+    program(tools, "aws", f"session-manager-plugin & while [ ! -e {began} ]; do :; done; exit 254")
+    assert trainmaster("forward", "job1", f"{free_port()}:6006").code == 254
+    os.set_blocking(heard, True)
+    assert os.read(heard, 100) == b"", "it had to end with the AWS CLI"
+    os.close(heard)
 
 
 def test_when_aws_refuses_to_forward_the_document_is_named_as_well(
@@ -238,7 +264,7 @@ def test_a_port_of_this_machine_that_is_in_use_is_refused_before_anything_starts
         port = str(taken.getsockname()[1])
         ran = trainmaster("forward", "job1", f"{port}:6006")
     assert (ran.code, ran.out) == (1, "")
-    assert f"port {port} of this machine is in use; name another: NUMBER:6006" in ran.err
+    assert f"port {port} of this machine cannot be opened: Address already in use; name another" in ran.err
     assert not (tools / "ran").exists()
 
 

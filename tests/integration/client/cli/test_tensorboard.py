@@ -74,6 +74,12 @@ def test_the_command_is_printed_where_there_is_no_tensorboard(
             "TensorBoard cannot read s3://bucket/a,b: it takes a comma",
             id="a comma",
         ),
+        pytest.param(
+            {},
+            {"TensorBoardOutputConfig": {"S3OutputPath": "https://bucket.s3.amazonaws.com/a"}},
+            "TensorBoard cannot read https://bucket.s3.amazonaws.com/a: only an S3OutputPath that begins",
+            id="by https",
+        ),
     ],
 )
 def test_what_is_missing_is_said(

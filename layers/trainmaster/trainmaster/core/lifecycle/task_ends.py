@@ -46,7 +46,7 @@ def followed(job: Job, array: Array, *, pool: PoolPolicy, releases: bool, now: d
 
 def misses_the_hold(job: Job, array: Array) -> bool:
     """Tell whether a task's job waits for instances although its array is held."""
-    return array.held and job.is_waiting
+    return array.held and job.is_waiting and job.spec.array is not None
 
 
 def misses_the_release(job: Job, array: Array) -> bool:
@@ -54,7 +54,7 @@ def misses_the_release(job: Job, array: Array) -> bool:
 
     A request that holds the array may be overtaken by one that releases it, and then still hold a job.
     """
-    if array.held or job.state is not JobState.HELD or job.waiting is None:
+    if array.held or job.state is not JobState.HELD or job.waiting is None or job.spec.array is None:
         return False
     return job.waiting.message.startswith(_is_held(array))
 

@@ -87,8 +87,10 @@ class Loans:
             running: All of its jobs that hold instances, by what they hold.
         """
         # A plan asks this about every running job, and two facts of a job decide: so once for each pair.
-        pairs = product((True, False, None), (True, False))
-        is_fixed = {pair: self._why(*pair) is not None for pair in pairs}
+        is_fixed = {
+            (preemptible, saves): self._why(preemptible=preemptible, has_checkpoint=saves) is not None
+            for preemptible, saves in product((True, False, None), (True, False))
+        }
         for held, alike in running.items():
             fixed = [job for job in alike if is_fixed[job.preemptible, job.has_checkpoint]]
             if fixed:
@@ -147,9 +149,9 @@ class Loans:
         return Reason(code=ReasonCode.QUOTA, message=message)
 
     def _why_fixed(self, job: WaitingJob | RunningJob) -> str | None:
-        return self._why(job.preemptible, job.has_checkpoint)
+        return self._why(preemptible=job.preemptible, has_checkpoint=job.has_checkpoint)
 
-    def _why(self, preemptible: bool | None, has_checkpoint: bool) -> str | None:  # noqa: FBT001  a pair
+    def _why(self, *, preemptible: bool | None, has_checkpoint: bool) -> str | None:
         is_preemptible = preemptible is not False
         return why_fixed(preemptible=is_preemptible, has_checkpoint=has_checkpoint, rules=self.rules)
 
