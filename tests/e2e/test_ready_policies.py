@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.cli import main
 
-from tests.e2e.plane import Document, Plane, pool, running_plane, tags, until_exists
+from tests.e2e.plane import Document, Plane, pool, python, running_plane, tags, until_exists
 from tests.e2e.signing import Keys
 
 pytestmark = pytest.mark.long
@@ -128,6 +128,27 @@ def test_advice_is_what_the_scheduler_itself_would_do(plane, trainmaster, tmp_pa
     assert found["tag"]["Value"] == "ml.m5.xlarge=1:spot ml.m5.xlarge=1"
 
 
+def test_an_earlier_run_says_what_a_dollar_gets_and_where_its_board_is(plane, trainmaster, tmp_path) -> None:
+    """With the user's own rights: DescribeTrainingJob has the last value of the metric, and the S3 path."""
+    request = plane.request(
+        "measured",
+        python("print('tok_s=1150.0', flush=True)"),
+        TensorBoardOutputConfig={"S3OutputPath": "s3://bucket/boards"},
+    )
+    metric = {"Name": "train:tok_s", "Regex": "tok_s=([0-9.]+)"}
+    request["AlgorithmSpecification"]["MetricDefinitions"] = [metric]
+    plane.add(request)
+    plane.await_state("measured", "completed")
+    file = written(tmp_path, plane.request("again", ["true"]))
+    code, out, err = trainmaster("advise", file, "--by", "work", "--measured", "measured")
+    assert (code, err) == (0, "")
+    (line,) = (line.strip() for line in out.splitlines() if "measured on" in line)
+    assert line == "measured on 1 run: train:tok_s 1,150, 1.8e+07 per USD"  # 0.23 USD an hour
+    code, out, _ = trainmaster("tensorboard", "measured", "--print")
+    folder = "s3://bucket/boards/measured/tensorboard-output"
+    assert (code, out) == (0, f"tensorboard --logdir_spec attempt-0:{folder} --port 6006\n")
+
+
 def test_a_shell_is_for_a_job_that_trains_and_asked_for_it(plane, trainmaster, tmp_path) -> None:
     file = tmp_path / "may-end"
     debug = {"RemoteDebugConfig": {"EnableRemoteDebug": True}}
@@ -138,6 +159,9 @@ def test_a_shell_is_for_a_job_that_trains_and_asked_for_it(plane, trainmaster, t
     region = plane.twin.ready["region"]
     target = "sagemaker-training-job:open_algo-1"
     assert (code, out) == (0, f"aws ssm start-session --target {target} --region {region}\n")
+    code, out, _ = trainmaster("forward", "open", "8000:6006", "--print")
+    assert code == 0
+    assert f"--target {target} --document-name AWS-StartPortForwardingSession" in out
     plane.add(plane.request("closed", ["true"]))
     code, _, err = trainmaster("ssh", "closed", "--print")
     assert (code, "closed does not run yet" in err) == (1, True)

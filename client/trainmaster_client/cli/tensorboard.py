@@ -31,7 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the command and its fo
 
 
 def folders(job: JobView, output: str) -> dict[str, str]:
-    """Return the folder of each attempt's files, by a name for it such as ``attempt-2``."""
+    """Return the folder of each attempt's files, by a name for it such as ``attempt-1``."""
     names = {attempt.number: attempt.training_job_name for attempt in job.attempts}
     return {
         f"attempt-{number}": f"{output.rstrip('/')}/{name}/tensorboard-output"

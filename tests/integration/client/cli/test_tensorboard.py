@@ -17,8 +17,8 @@ OUTPUT = {
     "TensorBoardOutputConfig": {"S3OutputPath": "s3://bucket/boards/"},
 }
 FOLDERS = {
-    "attempt-1": "s3://bucket/boards/job1/tensorboard-output",
-    "attempt-2": "s3://bucket/boards/job1-r1-abc123/tensorboard-output",
+    "attempt-0": "s3://bucket/boards/job1/tensorboard-output",
+    "attempt-1": "s3://bucket/boards/job1-r1-abc123/tensorboard-output",
 }
 SHOWN = ",".join(f"{name}:{place}" for name, place in FOLDERS.items())
 
@@ -29,9 +29,9 @@ def attempt(number: int, name: str) -> dict[str, Any]:
 
 ENDED = view(
     state="completed",
-    attempt=2,
+    attempt=1,
     training_job_name="job1-r1-abc123",
-    attempts=[attempt(2, "job1-r1-abc123"), attempt(1, "job1")],
+    attempts=[attempt(1, "job1-r1-abc123"), attempt(0, "job1")],
 )
 
 
