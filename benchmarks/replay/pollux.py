@@ -141,8 +141,8 @@ class Pollux(PlainPool):
             return entry
         (capacity,) = entry.found.shape.vector
         run_time = past.max_runtime * past.elastic.widths.largest / width
-        found = replace(entry.found, shape=Shape(vector={capacity: width}))
-        return replace(entry, past=replace(past, max_runtime=run_time), found=found)
+        sized = replace(entry.found, shape=Shape(vector={capacity: width}))
+        return replace(entry, past=replace(past, max_runtime=run_time), found=sized)
 
 
 def _width(entry: Entry) -> int:
