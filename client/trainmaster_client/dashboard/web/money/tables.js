@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { count, percent, usd } from "../format.js";
-import { cardTable, heads, scrolling } from "../plain_table.js";
+import { cardTable, heads } from "../plain_table.js";
 import { causesOf, topWastes, usefulShare } from "./figures.js";
 
 const ROWS_AT_ONCE = 200;
@@ -100,6 +100,6 @@ export function wastesTable(groups, label) {
   if (!wastes.length) return h("p", { class: "state" }, "Nothing was wasted.");
   const rows = wastes.map(({ key, cause, usd: amount, remedy }) =>
     h("tr", {}, named(keySaid(key)), h("td", {}, cause), figure(usd(amount)), h("td", { class: "remedy" }, remedy)));
-  return scrolling("Top wastes", h("table", { class: "money stacked" },
+  return cardTable("Top wastes", h("table", { class: "money" },
     heads([[label], ["Lost to"], ["USD", true], ["What helps"]]), h("tbody", {}, rows)));
 }

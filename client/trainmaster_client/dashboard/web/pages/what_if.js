@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { count } from "../format.js";
-import { heads, scrolling } from "../plain_table.js";
+import { cardTable, heads } from "../plain_table.js";
 import { DAYS, PolicyReplay } from "../policy/replay.js";
 import { forAdmins } from "./policy.js";
 
@@ -47,8 +47,8 @@ function choices({ pools = [] }, state) {
   const rows = pools.flatMap((pool) => Object.entries(KINDS).flatMap(([kind, said]) => Object.entries(pool[kind] ?? {}).filter(([, many]) => Number.isInteger(many)).map(([type, many]) => row({ pool: pool.name, key: keyOf(pool.name, kind, type), type: `${type}${said}`, many }, state))));
   if (!rows.length) return h("p", { class: "state" }, "The policy has no pools with a number of instances.");
   return [
-    scrolling("Instances",
-      h("table", { class: "stacked" },
+    cardTable("Instances",
+      h("table", {},
         heads(["Pool", "Instances", "In force", "What if", "At once"]),
         h("tbody", {}, rows))),
     h("p", { class: "note" }, "Quotas, calendars, order and rules: edit the document on the page ", h("a", { href: "#/policy" }, "Policy"), " and replay it there. A calendar's own numbers stay as they are."),
@@ -62,5 +62,5 @@ function row({ pool, key, type, many }, state) {
     type: "button", "data-key": `${text}-${key}`, "aria-label": `Replay with ${text} ${type} in ${pool}`, disabled: many + by < 0,
     onclick: () => { field.value = String(many + by); set(field.value); state.replay.start(); },
   }, text);
-  return h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, pool)), h("td", {}, type), h("td", { class: "number" }, count(many)), h("td", {}, field), h("td", { class: "whole" }, h("div", { class: "buttons" }, atOnce(1, "one more"), atOnce(-1, "one fewer"))));
+  return h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, pool)), h("td", {}, type), h("td", { class: "number" }, count(many)), h("td", {}, field), h("td", {}, h("div", { class: "buttons" }, atOnce(1, "one more"), atOnce(-1, "one fewer"))));
 }
