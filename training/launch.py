@@ -35,6 +35,10 @@ _WINDOW_SECONDS = (
     240.0  # before that the ranks are asked to stop; less than any drain of the queue, 5m or more
 )
 _LONGEST_BLOCK_SECONDS = 87_600 * 3600.0  # DurationHours of a training plan (service model)
+_HOLD_OPEN = "TRAINMASTER_HOLD_OPEN"  # seconds, or failure:seconds; the queue writes it from the job's tag
+_VISIT = (
+    b"ssm-session-worker"  # a process of a session (Systems Manager's agent; so does sagemaker-ssh-helper)
+)
 _FAILURE_CHARACTERS = 1024  # of the failure file; that many become FailureReason (DescribeTrainingJob)
 _TAIL_BYTES = 16_384
 _ACCELERATED = re.compile(r"ml\.(?:p|g|trn|inf)\d")
@@ -163,6 +167,52 @@ def window_seconds(env: Mapping[str, str], now: float) -> tuple[float, str]:
         warning += f"the {_WINDOW_SECONDS:g} of the default count"
         before = str(_WINDOW_SECONDS)
     return max(left - _CLOSING_SECONDS - float(before), 0.0), warning
+
+
+def hold_seconds(env: Mapping[str, str], *, has_failed: bool) -> float:
+    """Return how long to wait for a visitor now: before training, or once it has failed. 0: not now.
+
+    Whatever else the variable holds ends no job, and is not waited for.
+    """
+    match = re.fullmatch(r"(failure:)?([0-9]{1,6})", env.get(_HOLD_OPEN, ""))
+    return float(match[2]) if match and (match[1] is not None) is has_failed else 0.0
+
+
+def is_visited() -> bool:
+    """Tell whether somebody has a session in this container."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if _VISIT in path.read_bytes().partition(b"\0")[0]:
+                return True
+    return False
+
+
+def hold_open(env: Mapping[str, str], stop: "Stop", seconds: float, *, then: str) -> None:
+    """Wait until the last visitor has left, ``go`` is there or a stop is asked for, at most ``seconds``.
+
+    ``then`` says what follows. The file ``go`` lies in SAGEMAKER_BASE_DIR, /opt/ml.
+    """
+    go, begun = Path(env.get("SAGEMAKER_BASE_DIR", "/opt/ml")) / "go", time.monotonic()
+    job, why, was_visited = env.get("TRAINING_JOB_NAME", "JOB"), "its time is over", False
+    print(
+        f"launcher: open to visitors for {seconds:.0f} s at most, which are billed: trainmaster ssh {job};"
+        f" {then} when the last one has left, or after: touch {go}",
+        flush=True,
+    )
+    while (waited := time.monotonic() - begun) < seconds:
+        if go.exists():
+            why = f"{go} is there"
+            break
+        if stop.asked_at < inf:
+            why = stop.why
+            break
+        is_there = is_visited()
+        if was_visited and not is_there:
+            why = "the last visitor has left"
+            break
+        was_visited = was_visited or is_there
+        time.sleep(0.5)
+    print(f"launcher: no longer open to visitors after {waited:.0f} s: {why}", flush=True)
 
 
 def watchdog_beside() -> Any:  # noqa: ANN401  a module
@@ -610,6 +660,8 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
         outcome = watch([Worker("pip install", install, env=env, source=source)], stop, seconds)
         if outcome.end is not End.COMPLETED:
             return outcome
+    if (wait := hold_seconds(env, has_failed=False)) and stop.asked_at == inf:
+        hold_open(env, stop, wait, then="training begins")
     if stop.asked_at < inf:
         return Outcome(end=End.PREEMPTED, why=f"{stop.why}, before training began")
     per_host = int(env["LOCAL_WORLD_SIZE"])
@@ -697,6 +749,8 @@ def main(given: Mapping[str, str]) -> int:
         outcome = replace(outcome, why=write_failure(outcome, Path(env["SM_OUTPUT_DIR"])))
     end = settle(outcome, env, before)
     print(f"launcher: {end.name.lower()} {outcome.why}", flush=True)
+    if end is End.FAILED and (wait := hold_seconds(env, has_failed=True)):
+        hold_open(env, stop, wait, then="the job ends")
     return end
 
 

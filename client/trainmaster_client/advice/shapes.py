@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from trainmaster.core.errors import BadOptionError
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.jobs.widths import BadWidthsError, Widths, read_widths
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.program_shapes import Strategy
 from trainmaster.core.memory.training_runs import Run
-from trainmaster.core.request.options import ALTERNATIVES, ELASTIC, READERS, Alternative, BadOptionError
+from trainmaster.core.request.options import ALTERNATIVES, ELASTIC, READERS, Alternative
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.manifests.network import efa_interfaces

@@ -37,6 +37,9 @@ class JobOptions(TypedDict, total=False):
     elastic: str | Sequence[int] | None
     """Instance counts that it may run with, ``2-8``, ``2-8:2`` or [2, 4, 8]; its instance_count is the
     largest."""
+    hold_open: str | None
+    """Longest wait of the container for a visitor, ``30m`` before it trains, ``failure:30m`` after a failure;
+    it needs remote debugging, and launch.py as its entry point."""
     after: Conditions | None
     """Jobs to wait for: names, conditions such as ``afterany:clean``, handles, or a list of them."""
     after_failed: Literal["stop", "hold"] | None
@@ -52,6 +55,7 @@ FEWEST_WIDTHS = 2
 """Widths that a job needs at least to be elastic."""
 MOST_INSTANCES = 999_999
 _WIDTHS = re.compile(r"[1-9][0-9]{0,5}-[1-9][0-9]{0,5}(:[1-9][0-9]{0,5})?|[1-9][0-9]{0,5}( [1-9][0-9]{0,5})+")
+_HOLD = re.compile(r"(failure:)?[1-9][0-9]{0,5}[smh]")
 _SHAPE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*=[1-9][0-9]{0,5}(:spot)?(@(subnet-[0-9a-z]+|any))?")
 _HINTS: Mapping[str, str] = {
     "priority": f"give a whole number from 0 to {MAX_PRIORITY}",
@@ -62,6 +66,7 @@ _HINTS: Mapping[str, str] = {
     "plan": "give 'first', 'only' or 'never'",
     "elastic": "give a text like '2-8' or '2-8:2', or a list of counts like [2, 4, 8], the least first",
     "after_failed": "give 'hold' or 'stop'",
+    "hold_open": "give a time from 1m to 24h, like '30m', or 'failure:30m'",
     "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
 }
 
@@ -140,6 +145,7 @@ _KEYS: Mapping[str, str] = {
     "alternatives": "trainmaster:alternatives",
     "plan": "trainmaster:plan",
     "elastic": "trainmaster:elastic",
+    "hold_open": "trainmaster:hold-open",
     "after_failed": AFTER_FAILED_TAG,
 }
 """Option -> key of its tag. A test holds it to what the API reads."""
@@ -153,5 +159,6 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "alternatives": _are_shapes,
     "plan": lambda value: value in {"first", "only", "never"},
     "elastic": _are_widths,
+    "hold_open": lambda value: isinstance(value, str) and _HOLD.fullmatch(value) is not None,
     "after_failed": lambda value: value in AFTER_FAILED,
 }

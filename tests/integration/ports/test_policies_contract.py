@@ -84,7 +84,8 @@ def told(plane: Plane, pool: str) -> int | None:
 
 
 def admission(plane: Plane, version: int | None = None, **limits: int) -> Admission:
-    return Admission(policy_version=version or plane.policy.version, limits=Limits(**limits))
+    written: dict[str, Any] = {**limits}
+    return Admission(policy_version=version or plane.policy.version, limits=Limits(**written))
 
 
 def freeze(plane: Plane, *, at: datetime = NOON, version: int | None = None) -> SubmissionFreeze:

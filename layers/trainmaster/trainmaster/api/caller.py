@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, quota_view
-from trainmaster.core.policy import DEFAULT_TEAM, Policy, Quota, TeamPolicy
+from trainmaster.core.policy import DEFAULT_TEAM, Limits, Policy, Quota, TeamPolicy
+from trainmaster.core.policy.kinds import duration_text
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.rules.check import rules_of_submissions
 from trainmaster.core.submission.identity import principal_of
@@ -78,7 +80,15 @@ def _of_pools(team: str, policy: Policy) -> Iterable[View]:
     """Yield limits and quota of one team by pool, the quota as GET /pools shows it."""
     for pool in policy.pools:
         quota = quota_view(pool.quotas.get(team, Quota())) if pool.quotas else None
-        yield {"name": pool.name, "limits": asdict(pool.limits), "quota": quota}
+        yield {"name": pool.name, "limits": _limits(pool.limits), "quota": quota}
+
+
+def _limits(limits: Limits) -> View:
+    """Show limits as the policy document writes them."""
+    return {
+        name: duration_text(bound) if isinstance(bound, timedelta) else bound
+        for name, bound in asdict(limits).items()
+    }
 
 
 def _written_team(policy: Policy, name: str) -> Mapping[str, Any]:

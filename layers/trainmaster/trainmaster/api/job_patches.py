@@ -12,6 +12,7 @@ from trainmaster.api.request_context import Answer, RequestContext, wake
 from trainmaster.api.task_routes import refuse_virtual
 from trainmaster.api.views import instant_text
 from trainmaster.core.errors import (
+    BadOptionError,
     FieldError,
     JobConflictError,
     LostRaceError,
@@ -30,7 +31,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.dependents import impossible_text, with_conditions
 from trainmaster.core.planning.order import score_again
 from trainmaster.core.policy import PoolPolicy
-from trainmaster.core.request.options import MAX_PRIORITY, BadOptionError, WantedCondition, read_conditions
+from trainmaster.core.request.options import MAX_PRIORITY, WantedCondition, read_conditions
 from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.submission.admission import over_ceiling
 from trainmaster.core.submission.array_conditions import WrittenCondition

@@ -275,6 +275,15 @@ class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an unknown error code; after a few of them the job is given up."""
 
 
+class BadOptionError(ValueError):
+    """A value that people write is invalid; ``hint`` says which values are valid."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
 MOST_QUOTED = 64
 """Most characters of a text that an error quotes."""
 

@@ -17,6 +17,7 @@ ALL: dict[str, Any] = {
     "alternatives": ["ml.g5.12xlarge=1", "ml.g5.4xlarge=4:spot@subnet-0ab1"],
     "plan": "first",
     "elastic": (2, 4, 8),
+    "hold_open": "30m",
 }
 
 
@@ -49,6 +50,7 @@ def test_each_option_is_one_tag() -> None:
         {"Key": "trainmaster:alternatives", "Value": "ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1"},
         {"Key": "trainmaster:plan", "Value": "first"},
         {"Key": "trainmaster:elastic", "Value": "2 4 8"},
+        {"Key": "trainmaster:hold-open", "Value": "30m"},
     ]
 
 
@@ -133,7 +135,7 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         pytest.param(
             {"prioritty": 5},
             "prioritty: is not an option; use one of priority, team, preemptible, retries, "
-            "on_oom, alternatives, plan, elastic, after, after_failed",
+            "on_oom, alternatives, plan, elastic, hold_open, after, after_failed",
             id="no such option",
         ),
         pytest.param(

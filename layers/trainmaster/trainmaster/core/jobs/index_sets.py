@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from trainmaster.core.errors import quoted
+from trainmaster.core.errors import BadOptionError, quoted
 
 HIGHEST_INDEX = 99_999
 """Keeps the indices of 10,000 tasks below 8 KB of the array's row, and five digits of the task's name."""
@@ -17,13 +17,11 @@ _SEVEN_BITS, _MORE_FOLLOWS = 0x7F, 0x80
 _BETWEEN = re.compile(r"\s*,\s*|\s+")
 
 
-class BadIndexSetError(ValueError):
+class BadIndexSetError(BadOptionError):
     """A text is no set of indices; ``hint`` says how to write one."""
 
     def __init__(self, message: str, hint: str = "write e.g. 0-63, 1-7:2 or 1,3,5") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

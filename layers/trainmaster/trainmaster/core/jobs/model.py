@@ -12,6 +12,7 @@ from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
 from trainmaster.core.jobs.elastic_state import ElasticState, startable
 from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
+from trainmaster.core.jobs.hold_open import HoldOpen
 from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
@@ -86,6 +87,7 @@ class JobSpec:
     array: TaskOf | None = None  # None: it was submitted by itself
     widths: Widths | None = None
     """Instance counts that it may run with, a shape for each; None: it is not elastic."""
+    hold_open: HoldOpen | None = None  # None: its container waits for no visitor
     set_by_pool: tuple[str, ...] | None = None
     """Fields of the request that its pool has changed, such as ``RoleArn``; None: none."""
 

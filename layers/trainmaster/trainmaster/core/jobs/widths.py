@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from trainmaster.core.errors import quoted
+from trainmaster.core.errors import BadOptionError, quoted
 
 LEAST_WIDTHS = 2
 """Fewest widths that let a job change its width."""
@@ -14,13 +14,11 @@ _LIST = re.compile(r"[0-9]{1,6}(?: [0-9]{1,6})*")
 _HOW = "write e.g. 2-8, 2-8:2 or 2 4 8"
 
 
-class BadWidthsError(ValueError):
+class BadWidthsError(BadOptionError):
     """A text names no widths; ``hint`` says how to write them."""
 
     def __init__(self, message: str, hint: str = _HOW) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

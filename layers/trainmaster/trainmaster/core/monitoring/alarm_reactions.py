@@ -73,7 +73,8 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
         return job
     is_low = reading is not None and reading.state is AlarmState.ALARM and section_of(kind, watch) is not None
     since = reading.since if is_low and reading is not None else None
-    due = _stop_due(warning_of(job.live_attempt.watch, kind), since, section_of(kind, watch), now=now)
+    hold = job.spec.hold_open.longest if job.spec.hold_open else timedelta()
+    due = _stop_due(warning_of(job.live_attempt.watch, kind), since, section_of(kind, watch), now=now + hold)
     if kind is AlarmKind.IDLE:
         return steps.idle(job, since=since, stop_due=due)
     return steps.underused(job, since=since, stop_due=due)
@@ -110,7 +111,8 @@ def _stop_due(
 ) -> datetime | None:
     """Return when the job is to be stopped.
 
-    From each transition to ALARM its owner has ``warn_first``. The same ALARM keeps the instant that was
+    From each transition to ALARM its owner has ``warn_first``; ``now`` is later by the time for which the job
+    may wait for a visitor, whose GPUs do nothing meanwhile. The same ALARM keeps the instant that was
     announced; a new one begins a new warning.
     """
     if since is None or section is None or section.then is Reaction.NOTIFY:

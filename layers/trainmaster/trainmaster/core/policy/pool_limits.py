@@ -81,6 +81,12 @@ class Limits(Section):
         MOST_ARRAY_TASKS,
         "Tasks of one array; one that has more is refused (422).",
     )
+    max_hold_open: timedelta = key(
+        Duration(most=timedelta(hours=24)),
+        "1h",
+        "Longest wait for a visitor that a job may ask for with `trainmaster:hold-open`; one that asks for "
+        "more is refused (422). `0s`: none.",
+    )
     max_reads_per_minute: int = key(
         Whole(least=1),
         3000,

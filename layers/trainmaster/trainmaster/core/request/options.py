@@ -8,12 +8,13 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any
 
-from trainmaster.core.errors import FieldError, quoted
+from trainmaster.core.errors import BadOptionError, FieldError, quoted
 from trainmaster.core.field_paths import path_text
 from trainmaster.core.jobs.end_conditions import ConditionKind
-from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
+from trainmaster.core.jobs.hold_open import HoldOpen, read_hold_open
+from trainmaster.core.jobs.index_sets import WrittenIndices, read_indices
 from trainmaster.core.jobs.instances import Capacity, CapacityType
-from trainmaster.core.jobs.widths import BadWidthsError, Widths, read_widths
+from trainmaster.core.jobs.widths import Widths, read_widths
 
 TAG_PREFIX = "trainmaster:"
 """Tags that begin so are ours: options that users may set, and what we put on each attempt."""
@@ -32,6 +33,7 @@ AFTER_FAILED = "trainmaster:after-failed"
 ARRAY = "trainmaster:array"
 PLAN = "trainmaster:plan"
 ELASTIC = "trainmaster:elastic"
+HOLD_OPEN = "trainmaster:hold-open"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0
@@ -109,17 +111,10 @@ class UserOptions:
     """Its use of plans; None: the request does not say, and it is as ``FIRST`` where its pool has plans."""
     elastic: Widths | None = None
     """Instance counts that it may run with; None: only with that of the request."""
+    hold_open: HoldOpen | None = None
+    """Its wait for a visitor of its container; None: it waits for nobody."""
     holds_after_failure: bool = False
     """It is held, not ended, once a condition can hold no more."""
-
-
-class BadOptionError(ValueError):
-    """The value of an option's tag is invalid; ``hint`` says which values are valid."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 def read_options(tags: Mapping[str, str]) -> UserOptions:
@@ -231,20 +226,6 @@ def _plan(text: str) -> PlanUse:
         raise BadOptionError("is none of first, only and never", "write first, only or never") from error
 
 
-def _array(text: str) -> WrittenIndices:
-    try:
-        return read_indices(text)
-    except BadIndexSetError as error:
-        raise BadOptionError(error.message, error.hint) from error
-
-
-def _elastic(text: str) -> Widths:
-    try:
-        return read_widths(text)
-    except BadWidthsError as error:
-        raise BadOptionError(error.message, error.hint) from error
-
-
 READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     PRIORITY: ("priority", _priority),
     TEAM: ("team", _team),
@@ -254,9 +235,10 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     ALTERNATIVES: ("alternatives", _alternatives),
     **dict.fromkeys(AFTER_TAGS, ("after", read_conditions)),
     AFTER_FAILED: ("holds_after_failure", _after_failed),
-    ARRAY: ("array", _array),
+    ARRAY: ("array", read_indices),
     PLAN: ("plan", _plan),
-    ELASTIC: ("elastic", _elastic),
+    ELASTIC: ("elastic", read_widths),
+    HOLD_OPEN: ("hold_open", read_hold_open),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
 

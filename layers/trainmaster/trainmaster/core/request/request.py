@@ -32,6 +32,8 @@ MAX_VARIABLES = 100
 """Most entries of Environment. Source: SageMaker API reference, CreateTrainingJob."""
 WIDTHS_VARIABLE = "TRAINMASTER_WIDTHS"
 """Environment variable in which the program of an elastic job finds its widths, as the tag has them."""
+HOLD_OPEN_VARIABLE = "TRAINMASTER_HOLD_OPEN"
+"""Environment variable in which the launcher finds how long it waits for a visitor."""
 
 TAG_TEAM = "trainmaster:team"
 """Tag of a session of a launcher role, beside ``TAG_STACK``."""
@@ -175,17 +177,20 @@ def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, 
     if attempt.shape.subnet is not None and "VpcConfig" in body:
         changed["VpcConfig"] = {**body["VpcConfig"], "Subnets": [attempt.shape.subnet]}
     if job.spec.widths is not None:
-        changed["Environment"] = _with_widths(body)
+        changed["Environment"] = _with_variable(changed, WIDTHS_VARIABLE, _tags(body)[ELASTIC])
+    hold = job.spec.hold_open
+    if hold is not None and (hold.is_after_failure or job.attempt == 0):
+        changed["Environment"] = _with_variable(changed, HOLD_OPEN_VARIABLE, hold.variable)
     if "HyperParameters" in body:
         changed["HyperParameters"] = _hyperparameters(body["HyperParameters"], job, attempt)
     return changed
 
 
-def _with_widths(body: Mapping[str, Any]) -> dict[str, str]:
-    """Add the widths to the environment, for the program; not if it is full, which costs no result."""
+def _with_variable(body: Mapping[str, Any], name: str, value: str) -> dict[str, str]:
+    """Add a variable for the program to the environment; not if it is full, which costs no result."""
     environment = dict(body.get("Environment", {}))
-    if WIDTHS_VARIABLE in environment or len(environment) < MAX_VARIABLES:
-        environment[WIDTHS_VARIABLE] = _tags(body)[ELASTIC]
+    if name in environment or len(environment) < MAX_VARIABLES:
+        environment[name] = value
     return environment
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from trainmaster.core.errors import BadOptionError
 from trainmaster.core.field_paths import path_text
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, plan_name, total
-from trainmaster.core.request.options import ALTERNATIVES, PLAN, READERS, Alternative, BadOptionError, PlanUse
+from trainmaster.core.request.options import ALTERNATIVES, PLAN, READERS, Alternative, PlanUse
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
 _ROOT = "ResourceConfig"

@@ -22,6 +22,7 @@ from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near
 from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
+from trainmaster.core.submission.held_container_bounds import hold_open_violations, hold_open_warnings
 from trainmaster.core.submission.never_fits import Bounds, no_pool, two_pools
 from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
@@ -126,6 +127,7 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
             *_default_runtime(submission),
             *(override_warnings(submission.as_sent, submission.body, pool=pool.name) if pool else ()),
             *unjudged_loss(submission.body, policy.governing.loss),
+            *hold_open_warnings(submission.ask, policy.price_table, submission.places),
             *near_misses(submission.body),
         ),
     )
@@ -198,6 +200,7 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         own_quota=_own_quota(submission, pool),
         role=role_digest(ask.role_arn),
         widths=ask.options.elastic,
+        hold_open=ask.options.hold_open,
         set_by_pool=fields_set_by_pool(submission.as_sent, submission.body) or None,
     )
 
@@ -262,6 +265,7 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
     pool = policy.pool_of(types)
     if pool is not None:
         yield from _bounds(submission, pool, policy).violations()
+        yield from hold_open_violations(submission.ask, pool, submission.places)
         yield from PlanRefusals(
             ask=submission.ask, team=submission.team, pool=pool, places=submission.places
         ).violations()

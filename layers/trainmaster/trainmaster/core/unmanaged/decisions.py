@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trainmaster.core.errors import BadOptionError
 from trainmaster.core.jobs.observations import Described
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import (
@@ -18,7 +19,7 @@ from trainmaster.core.policy import (
 from trainmaster.core.policy.governance import UnmanagedJobs, UnmanagedThen
 from trainmaster.core.policy.job_rules import Allowed
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
-from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
+from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM
 from trainmaster.core.request.request import Ask, read_request
 from trainmaster.core.rules.violation import Outcome
 

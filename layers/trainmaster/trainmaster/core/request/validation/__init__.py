@@ -9,6 +9,7 @@ from trainmaster.core.request.validation.channels import channel_contradictions
 from trainmaster.core.request.validation.containers import container_contradictions
 from trainmaster.core.request.validation.elastic import elastic_mistakes
 from trainmaster.core.request.validation.fields import Contradiction, place_mistakes
+from trainmaster.core.request.validation.held_containers import hold_open_mistakes
 from trainmaster.core.request.validation.meaning import (
     meaning_mistakes,
     plan_mistakes,
@@ -48,6 +49,7 @@ def _meaning(body: JsonObject) -> list[Mistake]:
         resource_mistakes(body),
         plan_mistakes(body),
         elastic_mistakes(body),
+        hold_open_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
         (clash.mistake for clash in contradictions(body)),

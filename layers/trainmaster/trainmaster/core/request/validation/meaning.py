@@ -3,18 +3,10 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from trainmaster.core.errors import quoted
+from trainmaster.core.errors import BadOptionError, quoted
 from trainmaster.core.field_paths import Path
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
-from trainmaster.core.request.options import (
-    ALTERNATIVES,
-    PLAN,
-    READERS,
-    TAG_PREFIX,
-    BadOptionError,
-    PlanUse,
-    nearest_option,
-)
+from trainmaster.core.request.options import ALTERNATIVES, PLAN, READERS, TAG_PREFIX, PlanUse, nearest_option
 from trainmaster.core.request.strict_json import Mistake
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
