@@ -69,7 +69,7 @@ def shard(model: Backbone, *, world: World, config: DivisionOptions) -> None:
     if meshes.tensor is not None:
         divide(model, meshes.tensor)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
-    if not _needs_fsdp(config, world):
+    if not needs_fsdp(config, world):
         return
     sharding = Sharding.of(config, meshes.data)
     blocks = [sharding.apply(block) for block in model.blocks.values()]
@@ -83,7 +83,8 @@ def shard(model: Backbone, *, world: World, config: DivisionOptions) -> None:
         gather_ahead(units, count=config.prefetch_blocks)
 
 
-def _needs_fsdp(config: DivisionOptions, world: World) -> bool:
+def needs_fsdp(config: DivisionOptions, world: World) -> bool:
+    """Tell whether FSDP has something to gather, sum, cast or move for this rank."""
     return world.size > 1 or config.precision is not Precision.FP32 or config.cpu_offload
 
 
