@@ -87,8 +87,8 @@ _MLP: Mapping[str, Mapping[str, str]] = {
     "mlp-bf16-pure": {"precision": "bf16_pure"},
     "mlp-offload": {"precision": "bf16", "cpu-offload": "true"},
 }
-"""Options that the FSDP articles switch on one by one. One GPU gathers nothing, so there prefetching costs and gains
-nothing."""
+"""Options that the FSDP articles switch on one by one. One GPU gathers nothing, so prefetching gains nothing
+there, and should cost nothing."""
 _LARGE_MLP = {"layers": "8", "width": "20480", "batch-size": "1024", "lr": "1e-4"}
 """8 matrices of 20,480 x 20,480 are 3.36 billion weights: 54 GB in fp32, with gradients and moments."""
 _SMALL_MLP = {"layers": "3", "width": "128", "batch-size": "32", "lr": "1e-3", **_SHORT}
