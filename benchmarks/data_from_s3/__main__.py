@@ -19,7 +19,7 @@ from trainmaster_client.report import Report
 from benchmarks.data_from_s3 import elsewhere, network, rounds
 from benchmarks.data_from_s3.files import FULL, QUICK, Files, described, written
 from benchmarks.data_from_s3.medians import Round, medians, ratio, shown
-from benchmarks.data_from_s3.readers import OURS, PLAIN, READERS
+from benchmarks.data_from_s3.readers import NEAR, OURS, PLAIN, READERS
 from benchmarks.data_from_s3.rounds import CHECKED, DELIVERED, OBJECTS, SHARDS, Place
 from benchmarks.data_from_s3.worker import PASSES
 
@@ -97,7 +97,7 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
     report.check(
         "complete", expected="no reader that lost bytes", actual=sorted(incomplete), ok=not incomplete
     )
-    others = [name for name in runs[0] if name not in {OURS, PLAIN}]
+    others = [name for name in runs[0] if name not in {OURS, NEAR, PLAIN}]
     if OURS not in runs[0] or not others:
         return
     large = {name: ratio(runs, CHECKED, OURS, name) for name in others}
@@ -109,6 +109,8 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
         "small, in shards": small,
         "small, others by objects": objects,
     }
+    near = {name: ratio(runs, CHECKED, NEAR, name) for name in others if NEAR in runs[0]}
+    report.facts["ratios"]["large, near, all checked"] = near
     if quick:
         for check in ("large-shards", "small-samples"):
             report.skip(check, reason="too few bytes to compare: run it without --quick")
@@ -119,6 +121,13 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
         actual=_least(large),
         ok=min(large.values()) >= MIN_LARGE,
     )
+    if near:
+        report.check(
+            "large-shards-near",
+            expected="the same of the reader that has fewer pieces ahead",
+            actual=_least(near),
+            ok=min(near.values()) >= MIN_LARGE,
+        )
     report.check(
         "small-samples",
         expected="the least CPU time a sample, in shards, of all readers of S3",
