@@ -115,6 +115,16 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
         for check in ("large-shards", "small-samples"):
             report.skip(check, reason="too few bytes to compare: run it without --quick")
         return
+    _check_large(report, large, near)
+    report.check(
+        "small-samples",
+        expected="the least CPU time a sample, in shards, of all readers of S3",
+        actual=f"{_least(small)}; by objects {_least(objects)}",
+        ok=min(*small.values(), *objects.values()) >= 1,
+    )
+
+
+def _check_large(report: Report, large: dict[str, float], near: dict[str, float]) -> None:
     report.check(
         "large-shards",
         expected=f"at least {MIN_LARGE} x the best of S3's other readers a core",
@@ -128,12 +138,6 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
             actual=_least(near),
             ok=min(near.values()) >= MIN_LARGE,
         )
-    report.check(
-        "small-samples",
-        expected="the least CPU time a sample, in shards, of all readers of S3",
-        actual=f"{_least(small)}; by objects {_least(objects)}",
-        ok=min(*small.values(), *objects.values()) >= 1,
-    )
 
 
 def _least(ratios: dict[str, float]) -> str:

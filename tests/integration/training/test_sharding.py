@@ -73,8 +73,8 @@ def test_neighbouring_blocks_are_gathered_together_until_they_are_large_enough(w
         10**9: [5],
     }
     model = sharded(TrainConfig(precision=Precision.BF16, min_unit_params=size + 1), world, shape)
-    blocks = [block for block in model.blocks.values() if isinstance(block, FSDPModule)]
-    assert [block._get_fsdp_state() is blocks[0]._get_fsdp_state() for block in blocks] == [
+    units = [block for block in model.blocks.values() if isinstance(block, FSDPModule)]
+    assert [unit._get_fsdp_state() is units[0]._get_fsdp_state() for unit in units] == [
         True,
         True,
     ] + 3 * [False]
