@@ -19,7 +19,7 @@ from trainmaster_client.report import Report
 from benchmarks.data_from_s3 import elsewhere, network, rounds
 from benchmarks.data_from_s3.files import FULL, QUICK, Files, described, written
 from benchmarks.data_from_s3.medians import Round, medians, ratio, shown
-from benchmarks.data_from_s3.readers import OURS, PLAIN, READERS
+from benchmarks.data_from_s3.readers import NEAR, OURS, PLAIN, READERS
 from benchmarks.data_from_s3.rounds import CHECKED, DELIVERED, OBJECTS, SHARDS, Place
 from benchmarks.data_from_s3.worker import PASSES
 
@@ -97,7 +97,7 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
     report.check(
         "complete", expected="no reader that lost bytes", actual=sorted(incomplete), ok=not incomplete
     )
-    others = [name for name in runs[0] if name not in {OURS, PLAIN}]
+    others = [name for name in runs[0] if name not in {OURS, NEAR, PLAIN}]
     if OURS not in runs[0] or not others:
         return
     large = {name: ratio(runs, CHECKED, OURS, name) for name in others}
@@ -109,22 +109,35 @@ def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) 
         "small, in shards": small,
         "small, others by objects": objects,
     }
+    near = {name: ratio(runs, CHECKED, NEAR, name) for name in others if NEAR in runs[0]}
+    report.facts["ratios"]["large, near, all checked"] = near
     if quick:
         for check in ("large-shards", "small-samples"):
             report.skip(check, reason="too few bytes to compare: run it without --quick")
         return
-    report.check(
-        "large-shards",
-        expected=f"at least {MIN_LARGE} x the best of S3's other readers a core",
-        actual=_least(large),
-        ok=min(large.values()) >= MIN_LARGE,
-    )
+    _check_large(report, large, near)
     report.check(
         "small-samples",
         expected="the least CPU time a sample, in shards, of all readers of S3",
         actual=f"{_least(small)}; by objects {_least(objects)}",
         ok=min(*small.values(), *objects.values()) >= 1,
     )
+
+
+def _check_large(report: Report, large: dict[str, float], near: dict[str, float]) -> None:
+    report.check(
+        "large-shards",
+        expected=f"at least {MIN_LARGE} x the best of S3's other readers a core",
+        actual=_least(large),
+        ok=min(large.values()) >= MIN_LARGE,
+    )
+    if near:
+        report.check(
+            "large-shards-near",
+            expected="the same of the reader that has fewer pieces ahead",
+            actual=_least(near),
+            ok=min(near.values()) >= MIN_LARGE,
+        )
 
 
 def _least(ratios: dict[str, float]) -> str:

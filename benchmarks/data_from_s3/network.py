@@ -13,7 +13,7 @@ from trainmaster_client.report import Report
 
 from benchmarks.data_from_s3 import rounds
 from benchmarks.data_from_s3.files import QUICK, TWO_GB, described, written
-from benchmarks.data_from_s3.readers import OURS, PLAIN, READERS
+from benchmarks.data_from_s3.readers import NEAR, OURS, PLAIN, READERS
 from benchmarks.data_from_s3.rounds import DELIVERED, OBJECTS, Place
 from benchmarks.data_from_s3.sequential import SEQUENTIAL
 from benchmarks.tables import aligned
@@ -23,7 +23,7 @@ MIN_LARGE = 0.9
 USD_A_REQUEST = {"GET": 0.0004 / 1000, "HEAD": 0.0004 / 1000, "LIST": 0.005 / 1000}
 """S3 Standard in us-east-1, as of November 2026: aws.amazon.com/s3/pricing, requests."""
 _BUCKET = "behind-a-network"
-_NAMES = tuple(name for name in [*READERS, *SEQUENTIAL] if name not in {PLAIN, "boto3 ranges"})
+_NAMES = tuple(name for name in [*READERS, *SEQUENTIAL] if name not in {NEAR, PLAIN, "boto3 ranges"})
 _QUESTIONS: dict[str, dict[str, Any]] = {
     DELIVERED: {"case": "large", "checked": True},
     OBJECTS: {"case": "objects", "checked": True},

@@ -20,7 +20,7 @@ What a run of the training program needs of the memory of its GPUs, whether that
 Every option of the program is taken; these matter: --preset --model_config --sequence_length --image_size
 --classes --objective --batch_size --gradient_accumulation_steps --optimizer --precision --reduce_dtype
 --strategy --shard_group_size --tensor_parallel --activation_checkpointing --prefetch_blocks --cpu_offload
---lora_rank --lora_targets.
+--min_unit_params --lora_rank --lora_targets.
 With --json: the numbers, in bytes.
 Exit codes: 0 it fits, 1 it does not, 2 wrong usage."""
 
@@ -79,6 +79,7 @@ def run_of(config: TrainConfig) -> training_runs.Run:
         tensor_parallel=config.tensor_parallel,
         optimizer=program_shapes.OptimizerName(config.optimizer),
         activation_checkpointing=program_shapes.ActivationCheckpointing(config.activation_checkpointing),
+        min_unit_params=config.min_unit_params,
         prefetch_blocks=config.prefetch_blocks,
         cpu_offload=config.cpu_offload,
         lora_rank=config.lora_rank,

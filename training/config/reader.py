@@ -169,11 +169,12 @@ _TURNED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 """FSDP1's options, the option that each becomes, and its words. Other words are passed on as they are: the
 option refuses them, and names those that there are."""
+_RENAMED = {"min_num_params": "min_unit_params"}
+"""FSDP1's options whose values mean the same here."""
 _UNITS = "each block is gathered by itself, and so are the embedding, and the last norm with the head"
 _BUILT_IN = {
     "auto_wrap_policy": _UNITS,
     "transformer_layer_cls_to_wrap": _UNITS,
-    "min_num_params": _UNITS,
     "limit_all_gathers": "FSDP2 limits the memory of gathered weights by itself",
     "use_orig_params": "FSDP2 always keeps the original parameters",
     "flatten_parameters": "FSDP2 shards each parameter by itself",
@@ -215,6 +216,7 @@ def translated(texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _turned(name: str, text: str) -> tuple[str, str]:
+    name = _RENAMED.get(name, name)
     if name not in _TURNED:
         return name, text
     new_name, words = _TURNED[name]

@@ -192,6 +192,9 @@ class ParallelOptions:
         ActivationCheckpointing.NONE, "what is computed again instead of kept: none, selective, full"
     )
     compile: Compile = option(Compile.NONE, "torch.compile of each block: none, aot_eager, inductor")
+    min_unit_params: int = option(
+        0, "blocks gathered together until they have so many parameters; 0: each by itself", at_least=0
+    )
     prefetch_blocks: int = option(1, "blocks gathered ahead of use; 0: FSDP's own choice", at_least=0)
     cpu_offload: bool = option(False, "keep weights and optimizer in the host's memory")
 

@@ -59,6 +59,7 @@ def shard(model: Backbone, *, world: World, config: DivisionOptions) -> None:
 
     The embedding, each block, and the last norm with the head are gathered and reduced each by itself, so
     that one computes while the next is on its way. A head that is the embedding stays gathered with it.
+    Neighbouring blocks are gathered together where the options want a least size of what is gathered.
 
     Raises:
         ConfigError: The ranks cannot be divided as the options say.
@@ -69,10 +70,11 @@ def shard(model: Backbone, *, world: World, config: DivisionOptions) -> None:
     if meshes.tensor is not None:
         divide(model, meshes.tensor)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
-    if not _needs_fsdp(config, world):
+    if not needs_fsdp(config, world):
         return
     sharding = Sharding.of(config, meshes.data)
-    blocks = [sharding.apply(block) for block in model.blocks.values()]
+    groups = grouped(list(model.blocks.values()), least=config.min_unit_params)
+    blocks = [sharding.apply(*group) for group in groups]
     # The backward pass begins with the last unit: to give it up in between would gather it twice.
     if model.shape.tied_head:  # one parameter can be in one unit only
         units = [sharding.apply_kept(model.embedding, model.norm, model.head), *blocks]
@@ -83,7 +85,22 @@ def shard(model: Backbone, *, world: World, config: DivisionOptions) -> None:
         gather_ahead(units, count=config.prefetch_blocks)
 
 
-def _needs_fsdp(config: DivisionOptions, world: World) -> bool:
+def grouped(blocks: Sequence[nn.Module], *, least: int) -> list[list[nn.Module]]:
+    """Join neighbouring blocks until each group has so many parameters; the last one may have fewer."""
+    groups: list[list[nn.Module]] = []
+    size = 0
+    for block in blocks:
+        if groups and size < least:
+            groups[-1].append(block)
+        else:
+            groups.append([block])
+            size = 0
+        size += sum(parameter.numel() for parameter in block.parameters())
+    return groups
+
+
+def needs_fsdp(config: DivisionOptions, world: World) -> bool:
+    """Tell whether FSDP has something to gather, sum, cast or move for this rank."""
     return world.size > 1 or config.precision is not Precision.FP32 or config.cpu_offload
 
 
@@ -169,20 +186,20 @@ class Sharding:
             },
         )
 
-    def apply(self, unit: nn.Module) -> FSDPModule:
-        """Gather and reduce this module's parameters together, except those of units within it."""
-        if self.gathers:
-            fully_shard(unit, reshard_after_forward=not self.keeps_gathered, **self.options)
-        else:
-            replicate(unit, **self.options)
-        return _adding_up(unit)
+    def apply(self, *unit: nn.Module) -> FSDPModule:
+        """Gather and reduce these modules' parameters together, except those of units within them."""
+        return self._apply(unit, is_freed=not self.keeps_gathered)
 
     def apply_kept(self, *unit: nn.Module) -> FSDPModule:
         """Gather these modules together, always from the forward to the backward pass."""
+        return self._apply(unit, is_freed=False)
+
+    def _apply(self, unit: tuple[nn.Module, ...], *, is_freed: bool) -> FSDPModule:
+        modules = unit[0] if len(unit) == 1 else list(unit)  # torch's functions take either
         if self.gathers:
-            fully_shard(list(unit), reshard_after_forward=False, **self.options)
+            fully_shard(modules, reshard_after_forward=is_freed, **self.options)
         else:
-            replicate(list(unit), **self.options)
+            replicate(modules, **self.options)
         return _adding_up(unit[0])
 
 

@@ -1,9 +1,8 @@
 """Defines what a suite consists of, and decides what comes next, from records and seconds alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 
@@ -36,6 +35,8 @@ class Kind(StrEnum):
     CHECKPOINT = "checkpoint"
     DATA = "data"
     TRACE = "trace"
+    MLP = "mlp"
+    """Steps of the article's row of square matrices, which is no model of the training program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,118 +134,3 @@ def batch_for(case: Case, records: Mapping[str, Record]) -> int | None:
     search = records.get(case.batch_of or "")
     batch = search.result.get("batch") if search else None
     return None if batch is None else int(batch)
-
-
-_ON_GPU = {"preset": "llama-1b", "sequence-length": "4096", "batch-size": "8", "lr": "3e-4"}
-_ON_CPU = {"preset": "tiny", "sequence-length": "256", "batch-size": "4", "lr": "3e-4"}
-_SHORT = {"warm-up": "1", "lap": "2", "laps": "3"}
-_CHUNK = {"loss-chunk": "8192"}
-_COMPILED = {"modes": "compiled"}
-_EAGER = {"modes": "eager"}
-_FLOAT8 = {"precision": "float8"}
-
-
-def _gpu(case_id: str, kind: Kind, needs: float, limit: float, **options: str) -> Case:
-    given = {name.replace("_", "-"): text for name, text in options.items()}
-    return Case(id=case_id, kind=kind, needs=needs, limit=limit, options=_ON_GPU | given, batch_of="batch")
-
-
-def _cpu(case_id: str, kind: Kind, *options: Mapping[str, str], threads: int = 1) -> Case:
-    env = {"OMP_NUM_THREADS": str(threads)}
-    merged = {name: text for group in options for name, text in group.items()}
-    return Case(id=case_id, kind=kind, needs=20, limit=100, options=_ON_CPU | _SHORT | merged, env=env)
-
-
-CPU_ROWS = ("fp32-one-thread", "fp32-all-cores", "bf16-all-cores", "bf16-compiled")
-"""Rows that show what a CPU gains by its cores, by bf16 and by compiling; compared with the first."""
-
-
-def _cpu_rows(threads: int) -> tuple[Case, ...]:
-    fp32, bf16 = {"precision": "fp32"}, {"precision": "bf16"}
-    kinds = ((_EAGER, fp32, 1), (_EAGER, fp32, threads), (_EAGER, bf16, threads), (_COMPILED, bf16, threads))
-    return tuple(
-        replace(_cpu(row, Kind.STEPS, mode, precision, threads=number), limit=200)
-        for row, (mode, precision, number) in zip(CPU_ROWS, kinds, strict=True)
-    )
-
-
-_WIDE_LLAMA = str(Path(__file__).parent / "wide_llama")
-MODELS = {
-    "vit-tiny": {"preset": "vit-tiny", "lr": "3e-4"},
-    "wide-llama": {"model-config": _WIDE_LLAMA, "sequence-length": "256", "lr": "3e-4"},
-}
-"""Models that the levers are tried on: a vision transformer of 192 columns, and a Llama of 1,024."""
-GLIBC_KEEPS_MEMORY = {
-    "MALLOC_MMAP_THRESHOLD_": "1073741824",
-    "MALLOC_TRIM_THRESHOLD_": "1073741824",
-    "MALLOC_TOP_PAD_": "67108864",
-}
-LEVERS: tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...] = (
-    ("as-it-comes", {"precision": "fp32", "batch-size": "1", "modes": "eager"}, {"OMP_NUM_THREADS": "1"}),
-    ("batch", {"batch-size": "8"}, {}),
-    ("precision", {"precision": "auto"}, {}),
-    ("compile", {"modes": "compiled"}, {}),
-    ("allocator", {}, GLIBC_KEEPS_MEMORY),
-    ("threads", {}, {}),
-)
-"""Levers in the order of the article, each on top of those before: its options and variables. The last
-one has the threads of the launcher, one a core."""
-
-
-def lever_rows(model: str) -> tuple[str, ...]:
-    """Return the ids of a model's rows, in their order."""
-    return tuple(f"{model}-{lever}" for lever, _, _ in LEVERS)
-
-
-def _levers(threads: int) -> tuple[Case, ...]:
-    cases = []
-    for model, shape in MODELS.items():
-        options, env = {**shape, **_SHORT}, dict[str, str]()
-        for row, (lever, changed, variables) in zip(lever_rows(model), LEVERS, strict=True):
-            options, env = {**options, **changed}, {**env, **variables}
-            if lever == "threads":
-                env = {**env, "OMP_NUM_THREADS": str(threads)}
-            cases.append(Case(id=row, kind=Kind.STEPS, needs=30, limit=300, options=options, env=env))
-    return tuple(cases)
-
-
-def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
-    """Return the cases by the worth of their figures, as the seconds may not suffice.
-
-    ``host_threads`` is the number of threads that ``launch.py`` gives.
-    """
-    if name == "h200":
-        search = replace(_gpu("batch", Kind.BATCH, 60, 60, modes="eager"), batches=(8, 64), batch_of=None)
-        compiled = _gpu("compiled", Kind.STEPS, 70, 180, **_COMPILED)
-        return (
-            replace(_gpu("device", Kind.DEVICE, 20, 60), batch_of=None),
-            search,
-            compiled,
-            _gpu("eager", Kind.STEPS, 40, 90, **_EAGER),
-            _gpu("compiled-float8", Kind.STEPS, 70, 180, **_COMPILED, **_FLOAT8),
-            _gpu("compiled-chunked-loss", Kind.STEPS, 70, 180, **_COMPILED, **_CHUNK),
-            _gpu("checkpoint", Kind.CHECKPOINT, 60, 240),
-            _gpu("data", Kind.DATA, 25, 60),
-            _gpu("trace", Kind.TRACE, 40, 90, **_EAGER),
-        )
-    if name == "cpu-levers":
-        return _levers(host_threads)
-    rows = _cpu_rows(host_threads)
-    if name == "cpu-precision":
-        return rows
-    search = replace(_cpu("batch", Kind.BATCH, _EAGER), batches=(8, 64), memory_gib=0.5, limit=40)
-    return (
-        _cpu("device", Kind.DEVICE),
-        search,
-        _cpu("eager", Kind.STEPS, _EAGER),
-        _cpu("eager-chunked-loss", Kind.STEPS, _EAGER, {"loss-chunk": "512"}),
-        _cpu("compiled", Kind.STEPS, _COMPILED),
-        _cpu("compiled-float8", Kind.STEPS, _COMPILED, _FLOAT8),
-        _cpu("checkpoint", Kind.CHECKPOINT),
-        _cpu("data", Kind.DATA),
-        _cpu("trace", Kind.TRACE, _EAGER),
-        *rows,
-    )
-
-
-SUITES = ("h200", "cpu", "cpu-precision", "cpu-levers")

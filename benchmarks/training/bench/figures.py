@@ -6,7 +6,8 @@ from typing import Any
 
 from trainmaster_client.report import Report
 
-from benchmarks.training.bench.cases import CPU_ROWS, MODELS, Record, State, lever_rows
+from benchmarks.training.bench.cases import Record, State
+from benchmarks.training.bench.suites import CPU_ROWS, MODELS, lever_rows
 
 Result = Mapping[str, Any]
 
@@ -55,6 +56,10 @@ def figures(result: Result) -> str:
         return _device(result)
     if "mfu" in result:
         return _steps(result)
+    if "samples_s" in result:
+        size = f"{result['layers']} x {result['width']:,}, batch {result['batch']}"
+        speed = f"{_step_ms(result):.1f} ms a step, {result['samples_s']:,.0f} samples/s"
+        return f"{size}: {speed}, {result['memory_gib']:.1f} GiB"
     if "load_seconds" in result:
         return _checkpoint(result)
     if "tried" in result:
@@ -99,7 +104,20 @@ def suite_table(facts: Mapping[str, Any]) -> str:
     records = [Record.of_json(document) for document in facts["results"]]
     lines = ["", f"suite {facts['suite']}", *(line_of(record) for record in records)]
     measured = {record.id: record.result for record in records if record.state is State.OK}
+    lines += priced({name: measured[name] for name in measured if "batch" in measured[name]}, facts)
     return "\n".join(lines + cpu_table(measured))
+
+
+def priced(results: Mapping[str, Result], facts: Mapping[str, Any]) -> list[str]:
+    """Write the samples a second and per USD of each case with steps; empty without a price."""
+    if not (price := facts.get("usd_hour")):
+        return []
+    lines = [f"at {price:g} USD an hour:"]
+    for name, result in results.items():
+        if "step_seconds" in result:
+            samples = result["batch"] / statistics.median(result["step_seconds"])
+            lines.append(f"{name:22}{samples:12,.1f} samples/s{3600 * samples / price:14,.0f} samples/USD")
+    return lines
 
 
 def cpu_table(results: Mapping[str, Result]) -> list[str]:

@@ -20,6 +20,7 @@ import torch
 from torch._dynamo.exc import TorchDynamoException
 from torch._inductor.exc import InductorError
 
+from benchmarks.training.bench import mlp
 from benchmarks.training.bench.cases import Kind, State
 from benchmarks.training.bench.modes import (
     BenchOptions,
@@ -51,6 +52,8 @@ _TEXT_BYTES = 8 * 2**20
 _BATCHES_READ = 100
 _TRACED_STEP = 3
 _SHOWN_KERNELS = 8
+_SIZE = ("layers", "width")
+"""Options of the row of matrices, which no model of the training program has."""
 
 
 def main(arguments: list[str]) -> int:
@@ -87,9 +90,7 @@ def _first_line(error: BaseException) -> str:
 
 def _measured(task: Mapping[str, Any], place: Path) -> dict[str, Any]:
     """``place``: of its files; it goes with the case, however that ends."""
-    if task["memory_gib"]:
-        _limit_memory(task["memory_gib"])
-    config, options = read_options([f"--{name}={text}" for name, text in task["options"].items()])
+    config, options, size = _read(task)
     with joined_world(os.environ, join_seconds=60.0) as world:
         config, _ = settled(config, world)
         match Kind(task["kind"]):
@@ -105,6 +106,17 @@ def _measured(task: Mapping[str, Any], place: Path) -> dict[str, Any]:
                 return data(config, place)
             case Kind.TRACE:
                 return trace(config, world, place)
+            case Kind.MLP:
+                return mlp.measured(config, options, world, **size)
+
+
+def _read(task: Mapping[str, Any]) -> tuple[TrainConfig, BenchOptions, dict[str, int]]:
+    """Limit the memory as the task says, and return its options and the size of its row of matrices."""
+    if task["memory_gib"]:
+        _limit_memory(task["memory_gib"])
+    given = dict(task["options"])
+    size = {name: int(given.pop(name)) for name in _SIZE if name in given}
+    return *read_options([f"--{name}={text}" for name, text in given.items()]), size
 
 
 def _limit_memory(gib: float) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 from trainmaster_client.report import Report
 
 from benchmarks.training.bench.cases import (
-    SUITES,
     UNSETTLED,
     Case,
     Kind,
@@ -28,10 +27,10 @@ from benchmarks.training.bench.cases import (
     largest,
     next_batch,
     out_of_time,
-    suite_of,
     unsettled,
 )
 from benchmarks.training.bench.figures import check_suite, line_of, suite_table
+from benchmarks.training.bench.suites import SUITES, suite_of
 from training.launch import cpu_shares, host_cpus
 
 _SECONDS = 580.0
@@ -51,7 +50,9 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    suite = Suite(options.suite, cases, options.json, run=in_a_process, records=records)
+    suite = Suite(
+        options.suite, cases, options.json, run=in_a_process, records=records, usd_hour=options.usd_hour
+    )
     suite.play(seconds=options.seconds)
     return suite.finish()
 
@@ -63,10 +64,14 @@ def _parser() -> argparse.ArgumentParser:
         choices=SUITES,
         required=True,
         help="h200: one large GPU; cpu: its dry run; "
+        "vit-huge: bf16 beside float8 on one GPU; cpu-vit: its dry run; "
         "cpu-precision: what cores, bf16 and compiling gain on this CPU",
     )
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="where the report goes")
     parser.add_argument("--resume", type=Path, help="a report whose results count; only what it lacks is run")
+    parser.add_argument(
+        "--usd-hour", type=float, help="list price of this machine: samples per USD are shown"
+    )
     parser.add_argument("--seconds", type=float, default=_SECONDS, help=f"for all cases ({_SECONDS:g})")
     return parser
 
@@ -94,6 +99,8 @@ class Suite:
     run: Run
     records: dict[str, Record] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
+    usd_hour: float | None = None
+    """List price of the machine in USD an hour; None: no samples per USD are shown."""
 
     def play(self, *, seconds: float) -> None:
         """Run what has no outcome yet, as long as the seconds last."""
@@ -158,6 +165,8 @@ class Suite:
         report = Report(name=f"benchmarks.training.bench.{self.name}")
         ordered = [self.records[case.id] for case in self.cases if case.id in self.records]
         report.facts = {"suite": self.name, "results": [record.as_json() for record in ordered]}
+        if self.usd_hour:
+            report.facts["usd_hour"] = self.usd_hour
         return report
 
 

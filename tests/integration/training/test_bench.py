@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.training.bench import measure
+from benchmarks.training.bench import measure, mlp
 from benchmarks.training.bench.cases import Case, Kind, State
 from benchmarks.training.bench.modes import read_options
 from benchmarks.training.bench.suite import in_a_process
+from benchmarks.training.bench.suites import suite_of
 from training.preemptible.checkpoint import CheckpointStore, open_store
 from training.ranks.world import World
 
@@ -88,3 +89,24 @@ def test_what_a_case_writes_lies_where_it_goes_with_it(
     result = measure.checkpoint(config, world, tmp_path)
     assert [Path(one).parent for one in folders] == [tmp_path] * 2
     assert len(result["stall_seconds"]) == 3
+
+
+def test_the_articles_matrices_train_in_each_way_that_the_suite_compares(world: World) -> None:
+    """On a toy of them: what is held is that each row runs and learns, not a figure."""
+    rows = [case for case in suite_of("cpu", host_threads=1) if case.kind is Kind.MLP]
+    for case in rows:
+        task = case.task()["options"]
+        size = {name: int(task.pop(name)) for name in ("layers", "width")}
+        config, options = read_options([f"--{name}={text}" for name, text in task.items()])
+        result = mlp.measured(config, options, world, **size)
+        before, after = result["losses"]
+        assert after < before, case.id
+        assert (result["layers"], result["width"], len(result["step_seconds"])) == (3, 128, 3)
+        assert result["memory_gib"] > 0
+
+
+def test_the_row_of_matrices_is_one_case_of_the_suite() -> None:
+    (case,) = [case for case in suite_of("cpu", host_threads=1) if case.id == "mlp-offload"]
+    ended = in_a_process(case.task(), 100)
+    assert ended.state is State.OK, ended.reason
+    assert ended.result["samples_s"] > 0

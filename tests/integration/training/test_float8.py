@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
+from benchmarks.training.bench.modes import read_options, trainer_of
 from tests.integration.training.learning import STRATEGIES, loss_of, sharded, tokens_of, trained
 from tests.integration.training.worlds import in_world
 from training.config import TrainConfig, read_config
@@ -201,3 +202,26 @@ def test_checkpoints_are_those_of_bf16_and_resumed_to_the_last_bit(tmp_path: Pat
     assert kinds == _kinds(tmp_path / "bf16" / "step-00000006")
     assert "model.blocks.0.attention.query.weight" in kinds
     assert b"torchao" not in b"".join(one.read_bytes() for one in last[0])
+
+
+def _image_losses(world: World) -> Losses:
+    """Train vit-nano on one made-up batch, in each precision."""
+    losses: Losses = {}
+    for precision in ("bf16", "float8_emulated", "float8_rowwise_emulated"):
+        options = ["--preset=vit-nano", "--batch_size=16", "--lr=1e-3", f"--precision={precision}"]
+        trainer = trainer_of(read_options([*options, "--modes=eager"])[0], world)
+        losses[precision] = []
+        for step in range(1, 31):
+            trainer.run(range(step, step + 1))
+            losses[precision].append(trainer.loss())
+    return losses
+
+
+def test_a_vision_transformer_in_float8_learns_what_it_learns_in_bf16() -> None:
+    """The bound of docs/training/precision.md: every matrix of its blocks is in float8."""
+    losses = in_world(1, _image_losses)[0]
+    plain = losses.pop("bf16")
+    assert plain[-1] < plain[0] - 1
+    for name, run in losses.items():
+        assert run[-1] < run[0] - 1, name
+        assert 0 < max(abs(loss - other) / other for loss, other in zip(run, plain, strict=True)) < 0.02

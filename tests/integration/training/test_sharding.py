@@ -12,6 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.integration.training.learning import SHAPE, loss_of, sharded, tokens_of, trained
 from training.config import TrainConfig
 from training.config.choices import ActivationCheckpointing, Precision, ReduceDtype
+from training.models.transformer import Transformer
+from training.parallel.sharding import grouped
 from training.ranks.world import World
 
 
@@ -51,6 +53,31 @@ def test_units_are_gathered_as_far_ahead_as_asked(world: World) -> None:
     assert isinstance(first, FSDPModule)
     assert len(embedding._get_fsdp_state()._states_to_forward_prefetch) == 2
     assert first._get_fsdp_state()._states_to_backward_prefetch == [embedding._get_fsdp_state()]
+
+
+def test_neighbouring_blocks_are_gathered_together_until_they_are_large_enough(world: World) -> None:
+    shape = replace(SHAPE, layers=5)
+    with torch.device("meta"):
+        blocks = list(Transformer(shape).blocks.values())
+    size = sum(weight.numel() for weight in blocks[0].parameters())
+    sizes = {
+        least: [len(group) for group in grouped(blocks, least=least)]
+        for least in (0, 1, size, size + 1, 2 * size, 10**9)
+    }
+    assert sizes == {
+        0: [1, 1, 1, 1, 1],
+        1: [1, 1, 1, 1, 1],
+        size: [1, 1, 1, 1, 1],
+        size + 1: [2, 2, 1],
+        2 * size: [2, 2, 1],
+        10**9: [5],
+    }
+    model = sharded(TrainConfig(precision=Precision.BF16, min_unit_params=size + 1), world, shape)
+    units = [block for block in model.blocks.values() if isinstance(block, FSDPModule)]
+    assert [unit._get_fsdp_state() is units[0]._get_fsdp_state() for unit in units] == [
+        True,
+        True,
+    ] + 3 * [False]
 
 
 def test_gradients_are_summed_in_the_precision_asked_for(world: World) -> None:

@@ -124,6 +124,17 @@ def test_blocks_that_are_gathered_ahead_take_room() -> None:
     assert (three - one, all_of_them - one) == (2 * 592 * 2, 8 * 592 * 2)
 
 
+def test_blocks_that_are_gathered_together_take_the_room_of_their_unit() -> None:
+    deep = ModelShape(layers=10, width=8, heads=2, kv_heads=1, hidden=16, vocabulary=10, sequence_length=4)
+    alone, just_one, two, all_of_them = (
+        Run(shape=deep, min_unit_params=least) for least in (0, 592, 593, 10**9)
+    )
+    assert [run.blocks_of_a_unit for run in (alone, just_one, two, all_of_them)] == [1, 1, 2, 10]
+    of_one, of_two = (estimate(run, cluster()).bytes_per_rank.activations for run in (alone, two))
+    # Two more blocks are gathered, and gradients of one more are on their way: bf16, and summed in fp32.
+    assert of_two - of_one == 2 * 592 * 2 + 592 * (2 + 4)
+
+
 @pytest.mark.parametrize(
     ("strategy", "held"),
     [

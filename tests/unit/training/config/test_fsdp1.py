@@ -25,6 +25,7 @@ from training.errors import ConfigError
         pytest.param({"mixed_precision": "no"}, {"precision": "fp32"}, id="no mixed precision"),
         pytest.param({"param_dtype": "torch.bfloat16"}, {"precision": "bf16"}, id="param_dtype"),
         pytest.param({"reduce_dtype": "torch.float32"}, {"reduce_dtype": "fp32"}, id="reduce_dtype"),
+        pytest.param({"fsdp_min_num_params": "2000"}, {"min_unit_params": "2000"}, id="a size as policy"),
         pytest.param(
             {"fsdp_activation_checkpointing": "true"},
             {"activation_checkpointing": "true"},
@@ -44,7 +45,6 @@ def test_options_of_fsdp1_are_turned_into_ours_and_said(texts: dict[str, str], o
     [
         "auto_wrap_policy",
         "transformer_layer_cls_to_wrap",
-        "min_num_params",
         "backward_prefetch",
         "limit_all_gathers",
         "use_orig_params",

@@ -176,11 +176,11 @@ def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
 def _gathered_bytes(run: Run, width: int) -> int:
     """Return the bytes of whole weights beside the shards.
 
-    They are all weights, or those of the head, this block and the next.
+    They are all weights, or those of the head, and of this unit and the next: a block each, or several.
     """
     if run.strategy in KEEPS_GATHERED:
         return run.shape.params * width
-    blocks = min(1 + max(run.prefetch_blocks, 1), run.shape.layers)
+    blocks = min((1 + max(run.prefetch_blocks, 1)) * run.blocks_of_a_unit, run.shape.layers)
     return (run.shape.head_params + blocks * run.shape.block_params) * width
 
 
@@ -190,7 +190,7 @@ def _gradient_bytes(run: Run, among: int, width: int) -> int:
     Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
     may be wider than that of the gradients.
     """
-    on_its_way = run.trained_in_block * (width + run.summed_width)
+    on_its_way = run.blocks_of_a_unit * run.trained_in_block * (width + run.summed_width)
     if run.accumulation == 1 or run.strategy in _ADDS_EACH_PART:
         return on_its_way
     _, gradient = _STATE[run.precision]

@@ -43,6 +43,8 @@ class Run:
     """Ranks that divide each matrix; with strategy tp all of them do."""
     optimizer: OptimizerName = OptimizerName.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
+    min_unit_params: int = 0
+    """Blocks are gathered together until they have so many parameters; 0: each by itself."""
     prefetch_blocks: int = 1
     """Blocks gathered before they are needed; FSDP itself gathers one."""
     cpu_offload: bool = False
@@ -93,6 +95,12 @@ class Run:
         return rows * parameters.columns * (4 if has_one else 8)
 
     @property
+    def blocks_of_a_unit(self) -> int:
+        """Count the neighbouring blocks that are gathered together."""
+        enough = -(-self.min_unit_params // max(1, self.shape.block_params))
+        return min(max(1, enough), self.shape.layers)
+
+    @property
     def trained_in_block(self) -> int:
         return self.trained_shard(1) // self.shape.layers if self.lora_rank else self.shape.block_params
 
@@ -115,6 +123,7 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
             tensor_parallel=_number(given, "tensor_parallel", 1),
             optimizer=OptimizerName(given.get("optimizer", OptimizerName.ADAMW)),
             activation_checkpointing=_activation_checkpointing(given),
+            min_unit_params=_number(given, "min_unit_params", 0, at_least=0),
             prefetch_blocks=_number(given, "prefetch_blocks", 1, at_least=0),
             cpu_offload=_TRUTHS[given.get("cpu_offload", "false").lower()],
             lora_rank=_number(given, "lora_rank", 0, at_least=0),

@@ -3,8 +3,6 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.training.bench.cases import (
-    GLIBC_KEEPS_MEMORY,
-    LEVERS,
     Case,
     Kind,
     Record,
@@ -12,11 +10,17 @@ from benchmarks.training.bench.cases import (
     batch_for,
     begun,
     largest,
-    lever_rows,
     next_batch,
     out_of_time,
-    suite_of,
     unsettled,
+)
+from benchmarks.training.bench.suites import (
+    GLIBC_KEEPS_MEMORY,
+    LEVERS,
+    MLP_ROWS,
+    SUITES,
+    lever_rows,
+    suite_of,
 )
 
 CASE = Case(id="eager", kind=Kind.STEPS, needs=40, limit=90, batch_of="batch")
@@ -95,13 +99,14 @@ def test_a_task_has_the_batch_that_was_found_instead_of_its_own() -> None:
     assert case.task()["options"] == {"batch-size": "8", "lr": "1"}
 
 
-@pytest.mark.parametrize("name", ["h200", "cpu", "cpu-precision", "cpu-levers"])
+@pytest.mark.parametrize("name", SUITES)
 def test_a_suite_fits_into_ten_minutes_if_nothing_goes_wrong(name: str) -> None:
     cases = suite_of(name, host_threads=2)
     assert sum(case.needs for case in cases) <= 580
     assert len({case.id for case in cases}) == len(cases)
     assert all(case.needs <= case.limit for case in cases)
-    assert {case.batch_of for case in cases} <= {None, "batch"}
+    searches = {case.id for case in cases if case.kind is Kind.BATCH}
+    assert {case.batch_of for case in cases} <= {None, *searches}
 
 
 def test_each_lever_comes_on_top_of_those_before() -> None:
@@ -123,3 +128,28 @@ def test_each_lever_comes_on_top_of_those_before() -> None:
 def test_a_record_is_read_as_it_was_written() -> None:
     record = Record(id="a", state=State.TIME_LIMIT, seconds=1.5, reason="r", result={"x": 1}, starts=2)
     assert Record.of_json(record.as_json()) == record
+
+
+def test_the_articles_matrices_are_the_same_cases_on_a_gpu_and_in_its_dry_run() -> None:
+    large, small = (
+        {case.id: case.options for case in suite_of(name, host_threads=2) if case.kind is Kind.MLP}
+        for name in ("h200", "cpu")
+    )
+    assert list(large) == list(small) == list(MLP_ROWS)
+    sizes = {"layers", "width", "batch-size", "lr"}
+    for row, options in large.items():
+        assert (options["layers"], options["width"]) == ("8", "20480")
+        assert {name for name in options if options[name] != small[row][name]} <= sizes
+
+
+def test_each_precision_of_vit_huge_takes_the_largest_batch_of_its_own() -> None:
+    cases = suite_of("vit-huge", host_threads=2)
+    steps = {case.id: case for case in cases if case.kind is Kind.STEPS}
+    assert {name: case.batch_of for name, case in steps.items()} == {
+        "bf16": "bf16-batch",
+        "float8": "float8-batch",
+    }
+    assert {case.options["preset"] for case in cases} == {"vit-huge"}
+    assert {case.options["modes"] for case in cases} == {"compiled"}
+    dry = suite_of("cpu-vit", host_threads=2)
+    assert [(case.id, case.kind) for case in dry] == [(case.id, case.kind) for case in cases]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from benchmarks.training.bench.figures import check_modes, modes_table
+from benchmarks.training.bench.figures import check_modes, modes_table, priced
 
 
 def _facts(
@@ -73,3 +73,14 @@ def test_the_table_has_the_peak_and_its_source() -> None:
         "mode          tokens/s   ms/step    CPU ms   TFLOP/s   MFU %     GiB  warm-up s",
         "eager          41234.5     800.0     210.0    400.10    40.5    61.3        3.0",
     ]
+
+
+def test_samples_per_usd_follow_from_the_median_step_and_the_price_of_an_hour() -> None:
+    results = {
+        "bf16": {"batch": 64, "step_seconds": [0.5, 0.4, 0.6]},
+        "bf16-batch": {"batch": 64, "tried": {}},
+    }
+    assert priced(results, {}) == []
+    head, line = priced(results, {"usd_hour": 5.0})
+    assert head == "at 5 USD an hour:"
+    assert line.split() == ["bf16", "128.0", "samples/s", "92,160", "samples/USD"]
