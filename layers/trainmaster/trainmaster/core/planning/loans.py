@@ -5,6 +5,7 @@ Quotas and loans are about on-demand instances; spot runs outside of them.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import TypeAlias
 
@@ -58,7 +59,7 @@ def on_demand_part(vector: Vector) -> dict[Capacity, int]:
     return {capacity: count for capacity, count in vector.items() if capacity.is_on_demand}
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Loans:
     """Instances that each team uses in jobs that cannot be stopped, in the course of one plan."""
 
@@ -80,22 +81,26 @@ class Loans:
     def count_running(
         self, team: str, running: Mapping[Held, Sequence[WaitingJob | RunningJob]]
     ) -> Iterator[WaitingJob | RunningJob]:
-        """Add what a team's running jobs hold that cannot be stopped, and yield these jobs.
+        """Add what a team's running jobs hold that cannot be stopped; yield those that ``bind`` may keep.
 
         Args:
             team: Name of the team.
             running: All of its jobs that hold instances, by what they hold.
         """
-        # A plan asks this about every running job, and two facts of a job decide: so once for each pair.
-        is_fixed = {
-            (preemptible, saves): self._why(preemptible=preemptible, has_checkpoint=saves) is not None
-            for preemptible, saves in product((True, False, None), (True, False))
-        }
+        is_fixed = self._is_fixed
         for held, alike in running.items():
             fixed = [job for job in alike if is_fixed[job.preemptible, job.has_checkpoint]]
             if fixed:
                 self._add(team, held, jobs=len(fixed))
-                yield from fixed
+                yield from [job for job in fixed if job.own_quota is not None]
+
+    @cached_property
+    def _is_fixed(self) -> Mapping[tuple[bool | None, bool], bool]:
+        """Tell by its two facts whether a job cannot be stopped: a plan asks this about every running job."""
+        return {
+            (preemptible, saves): self._why(preemptible=preemptible, has_checkpoint=saves) is not None
+            for preemptible, saves in product((True, False, None), (True, False))
+        }
 
     def _add(self, team: str, held: Iterable[tuple[Capacity, int]], *, jobs: int) -> None:
         used = self.fixed.setdefault(team, {})

@@ -23,6 +23,8 @@ BORROWER = 1
 _Jobs: TypeAlias = dict[Held, list[RunningJob | WaitingJob]]
 """Jobs by what they hold or ask for: there are fewer vectors than jobs."""
 
+_widths = attrgetter("widths")
+
 
 @dataclass(slots=True, kw_only=True)
 class Quotas:
@@ -206,7 +208,7 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]
 
 def _with_least_widths(jobs: _Jobs) -> _Jobs:
     """Return jobs by what a nominal quota has to cover: of an elastic one only its least width."""
-    if not any(job.widths for alike in jobs.values() for job in alike):
+    if not any(any(map(_widths, alike)) for alike in jobs.values()):
         return jobs
     counted: _Jobs = defaultdict(list)
     for held, alike in jobs.items():
