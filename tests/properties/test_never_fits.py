@@ -202,5 +202,5 @@ def _assert_within(loans: Loans, job: WaitingJob, vector: Vector, seed: int) -> 
     nominal = loans.quotas[job.team].nominal if job.team in loans.quotas else {}
     for capacity in vector:
         if capacity.capacity_type is CapacityType.ON_DEMAND:
-            fixed = loans.fixed[job.team][capacity]
+            fixed = loans.fixed_of(job.team)[capacity]
             assert fixed <= nominal.get(capacity.instance_type, 0), (seed, job.name)

@@ -228,4 +228,4 @@ def test_each_running_job_that_cannot_be_stopped_counts_with_all_that_it_holds(
         running("d", team="vision", n=4, has_checkpoint=False),
     )
     loans = Quotas.of(replace(shared(8, TWO_EACH), preemption=rules), live, ()).loans
-    assert loans.fixed == {"vision": {A: counted}}
+    assert loans.fixed_of("vision") == {A: counted}

@@ -45,6 +45,9 @@ def jobs_in(weights_by_year: Iterable[tuple[int, Mapping[int, int]]], *, newest:
     jobs: dict[int, float] = {}
     for era, weights in weights_by_year:
         unit_now = UNIT * _growth(newest, era)
+        if not jobs:  # nearly always the only year
+            jobs = {number: weight / unit_now for number, weight in weights.items()}
+            continue
         for number, weight in weights.items():
             jobs[number] = jobs.get(number, 0.0) + weight / unit_now
     return Histogram(jobs)

@@ -37,8 +37,11 @@ class Histogram:
     def _cumulated(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """Return the buckets in their order, and the weight of each with all shorter ones."""
         if self._known is None:
-            buckets = tuple(sorted(number for number, weight in self.weights.items() if weight > 0))
-            sums = tuple(accumulate(self.weights[number] for number in buckets))
+            weights = self.weights
+            buckets = tuple(sorted(weights))
+            if weights and min(weights.values()) <= 0:  # hardly ever
+                buckets = tuple(number for number in buckets if weights[number] > 0)
+            sums = tuple(accumulate(map(weights.__getitem__, buckets)))
             object.__setattr__(self, "_known", (buckets, sums))
             return buckets, sums
         return self._known

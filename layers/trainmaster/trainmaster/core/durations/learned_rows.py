@@ -36,7 +36,7 @@ class LearnedRow:
         older = jobs_in(self.weights.items(), newest=self.newest)
         if not self.latest:
             return older
-        last = Histogram(Counter(bucket(length) for length in self.latest))
+        last = Histogram(Counter(map(bucket, self.latest)))
         beyond = min(max(older.total - len(self.latest), 0.0), OLDER_JOBS)
         return last.with_prior(older, jobs=beyond) if beyond else last
 

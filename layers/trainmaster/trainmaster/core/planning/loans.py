@@ -3,15 +3,17 @@
 Quotas and loans are about on-demand instances; spot runs outside of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import TypeAlias
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.planning.snapshot import Held, RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, Quota
 
 _Used: TypeAlias = dict[Capacity, int]
@@ -58,50 +60,45 @@ def on_demand_part(vector: Vector) -> dict[Capacity, int]:
     return {capacity: count for capacity, count in vector.items() if capacity.is_on_demand}
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Loans:
     """Instances that each team uses in jobs that cannot be stopped, in the course of one plan."""
 
     quotas: Mapping[str, Quota]
     rules: Preemption
+    running: Mapping[str, Sequence[RunningJob]] = field(default_factory=dict)
+    """Running jobs by team."""
     fixed: dict[str, _Used] = field(default_factory=dict)
-    """On-demand instances by team; they cannot be called back until their jobs end."""
+    """On-demand instances by team, once asked for; they cannot be called back until their jobs end."""
 
     @classmethod
-    def of(cls, pool: PoolPolicy) -> "Loans":
-        """Build the loans of a pool in which no job runs yet."""
-        return cls(quotas=pool.quotas, rules=pool.preemption)
+    def of(cls, pool: PoolPolicy, running: Mapping[str, Sequence[RunningJob]] | None = None) -> "Loans":
+        """Build the loans of a pool with these running jobs, by team; without any, of an empty pool."""
+        return cls(quotas=pool.quotas, rules=pool.preemption, running=running or {})
 
     def count(self, job: WaitingJob | RunningJob, vector: Vector) -> None:
-        """Add what the job takes, if it cannot be stopped."""
-        if self._why_fixed(job) is not None:
-            self._add(job.team, vector.items(), jobs=1)
+        """Add what a job that starts takes, if it cannot be stopped."""
+        if self._is_fixed[job.preemptible, job.has_checkpoint]:
+            _add(self.fixed_of(job.team), vector.items(), jobs=1)
 
-    def count_running(
-        self, team: str, running: Mapping[Held, Sequence[WaitingJob | RunningJob]]
-    ) -> Iterator[WaitingJob | RunningJob]:
-        """Add what a team's running jobs hold that cannot be stopped, and yield these jobs.
+    def fixed_of(self, team: str) -> _Used:
+        """Return the on-demand instances that a team uses in jobs that cannot be stopped."""
+        # Counted at the first question: only a waiting job that cannot be stopped asks.
+        if team not in self.fixed:
+            self.fixed[team] = {}
+            running, is_fixed = self.running.get(team, ()), self._is_fixed
+            fixed = Counter(job.held for job in running if is_fixed[job.preemptible, job.has_checkpoint])
+            for held, jobs in fixed.items():
+                _add(self.fixed[team], held, jobs=jobs)
+        return self.fixed[team]
 
-        Args:
-            team: Name of the team.
-            running: All of its jobs that hold instances, by what they hold.
-        """
-        # A plan asks this about every running job, and two facts of a job decide: so once for each pair.
-        is_fixed = {
+    @cached_property
+    def _is_fixed(self) -> Mapping[tuple[bool | None, bool], bool]:
+        """Tell by its two facts whether a job cannot be stopped: all jobs of a team may be asked."""
+        return {
             (preemptible, saves): self._why(preemptible=preemptible, has_checkpoint=saves) is not None
             for preemptible, saves in product((True, False, None), (True, False))
         }
-        for held, alike in running.items():
-            fixed = [job for job in alike if is_fixed[job.preemptible, job.has_checkpoint]]
-            if fixed:
-                self._add(team, held, jobs=len(fixed))
-                yield from fixed
-
-    def _add(self, team: str, held: Iterable[tuple[Capacity, int]], *, jobs: int) -> None:
-        used = self.fixed.setdefault(team, {})
-        for capacity, count in held:
-            if capacity.is_on_demand:
-                used[capacity] = used.get(capacity, 0) + count * jobs
 
     def bind(self, job: WaitingJob | RunningJob) -> bool:
         """Tell whether the job may not borrow.
@@ -128,7 +125,7 @@ class Loans:
         """
         if not self.bind(job):
             return None
-        fixed = self.fixed.get(job.team, {})
+        fixed = self.fixed_of(job.team)
         for capacity, count in on_demand_part(vector).items():
             nominal = self._nominal(job.team).get(capacity.instance_type, 0)
             # The quota is filled up to this job, so those beyond it can be stopped: only fixed jobs count
@@ -157,3 +154,9 @@ class Loans:
 
     def _nominal(self, team: str) -> Mapping[str, int]:
         return self.quotas[team].nominal if team in self.quotas else {}
+
+
+def _add(used: _Used, held: Iterable[tuple[Capacity, int]], *, jobs: int) -> None:
+    for capacity, count in held:
+        if capacity.is_on_demand:
+            used[capacity] = used.get(capacity, 0) + count * jobs

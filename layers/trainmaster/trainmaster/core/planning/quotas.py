@@ -3,12 +3,11 @@
 Quotas count on-demand instances; spot runs outside of them.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from operator import attrgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, fits, vector_text
@@ -22,6 +21,9 @@ BORROWER = 1
 
 _Jobs: TypeAlias = dict[Held, list[RunningJob | WaitingJob]]
 """Jobs by what they hold or ask for: there are fewer vectors than jobs."""
+
+_name, _held, _widths = attrgetter("name"), attrgetter("held"), attrgetter("widths")
+_Job = TypeVar("_Job", RunningJob, WaitingJob)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,24 +64,30 @@ class Quotas:
         """
         if not pool.quotas:
             return cls(quotas={}, reserving=pool.reserved)
-        loans = Loans.of(pool)
+        live, queued = _by_team(running), _by_team(waiting)
+        loans = Loans.of(pool, live)
         quotas = cls(quotas=pool.quotas, loans=loans, reserved=reserved, reserving=pool.reserved)
-        teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
-        for live in running:
-            teams[live.team][live.held].append(live)
-        quotas.used = {team: _on_demand(jobs) for team, jobs in teams.items()}
-        fixed = (job for team, jobs in teams.items() for job in loans.count_running(team, jobs))
-        own = {job.name for job in fixed if loans.bind(job)}
-        for job in waiting:
-            teams[job.team][job.held].append(job)
-        for team, jobs in teams.items():
-            nominal, counted = quotas.nominal(team), _with_least_widths(jobs)
-            quotas.tiers |= _beyond(nominal, counted, first=own)
-            if counted is not jobs:
-                wide = _wide_borrowers(nominal, counted, quotas.tiers)
-                quotas.tiers |= dict.fromkeys(wide, BORROWER)
-                quotas.covered_widths |= wide
+        for team in {**live, **queued}:
+            jobs = (*live.get(team, ()), *queued.get(team, ()))
+            if team in pool.quotas:
+                quotas._fill(team, jobs)
+            else:
+                quotas.tiers |= _on_loan(jobs)
+        quotas.used = {team: _on_demand(Counter(map(_held, jobs))) for team, jobs in live.items()}
         return quotas
+
+    def _fill(self, team: str, jobs: Iterable[RunningJob | WaitingJob]) -> None:
+        """Fill a team's nominal quota, and note the jobs that it does not cover."""
+        by_held: _Jobs = defaultdict(list)
+        for job in jobs:
+            by_held[job.held].append(job)
+        own = {job.name for job in jobs if isinstance(job, RunningJob) and self.loans.bind(job)}
+        nominal, counted = self.nominal(team), _with_least_widths(by_held)
+        self.tiers |= _beyond(nominal, counted, first=own)
+        if counted is not by_held:
+            wide = _wide_borrowers(nominal, counted, self.tiers)
+            self.tiers |= dict.fromkeys(wide, BORROWER)
+            self.covered_widths |= wide
 
     def tier(self, name: str) -> int:
         return self.tiers.get(name, COVERED)
@@ -187,7 +195,7 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]
     Their order counts only where something is left for some of them and not for all. ``first`` are names of
     jobs that come before all others.
     """
-    demand = _on_demand(jobs)
+    demand = _on_demand({held: len(alike) for held, alike in jobs.items()})
     if fits(demand, nominal):
         return {}
     # The team has no quota of any type that it asks for: no order is needed, as nothing is left for any of
@@ -206,7 +214,7 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]
 
 def _with_least_widths(jobs: _Jobs) -> _Jobs:
     """Return jobs by what a nominal quota has to cover: of an elastic one only its least width."""
-    if not any(job.widths for alike in jobs.values() for job in alike):
+    if not any(any(map(_widths, alike)) for alike in jobs.values()):
         return jobs
     counted: _Jobs = defaultdict(list)
     for held, alike in jobs.items():
@@ -245,10 +253,26 @@ def _taken_from(left: dict[Capacity, int], wanted: Held) -> bool:
     return True
 
 
-def _on_demand(jobs: _Jobs) -> dict[Capacity, int]:
+def _on_demand(jobs: Mapping[Held, int]) -> dict[Capacity, int]:
+    """Return the on-demand instances of so many jobs that hold or ask for each of these."""
     counts: dict[Capacity, int] = {}
-    for held, alike in jobs.items():
+    for held, number in jobs.items():
         for capacity, count in held:
             if capacity.is_on_demand:
-                counts[capacity] = counts.get(capacity, 0) + count * len(alike)
+                counts[capacity] = counts.get(capacity, 0) + count * number
     return counts
+
+
+def _by_team(jobs: Iterable[_Job]) -> dict[str, list[_Job]]:
+    teams: defaultdict[str, list[_Job]] = defaultdict(list)
+    for job in jobs:
+        teams[job.team].append(job)
+    return teams
+
+
+def _on_loan(jobs: Collection[RunningJob | WaitingJob]) -> dict[str, int]:
+    """Return the jobs of a team without a quota that borrow: all but those of spot and plans alone."""
+    borrows = {held: any(capacity.is_on_demand for capacity, _ in held) for held in set(map(_held, jobs))}
+    if all(borrows.values()):  # nearly always
+        return dict.fromkeys(map(_name, jobs), BORROWER)
+    return {job.name: BORROWER for job in jobs if borrows[job.held]}
