@@ -72,6 +72,8 @@ class JobSpec:
     """Mean of the team's last two run times in this shape, when it was submitted."""
     learned_in: tuple[str, ...] | None = None
     """``Traits.keys``, the most specific first; None: an earlier release submitted it."""
+    work_kind: str | None = None
+    """``Traits.work_kind``; None: an earlier release submitted it, or it bypassed the queue."""
     likely: LikelyLengths | None = None
     """Run times in those histograms when it was submitted; None: they were empty."""
     retries: int | None = None

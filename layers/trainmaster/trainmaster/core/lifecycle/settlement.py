@@ -172,6 +172,7 @@ def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times
         live,
         trained=times.trained,
         statuses=_statuses(seen),
+        speed=None if seen is None else seen.speed,
         end=AttemptEnd(at=times.ended_at, reason=reason, lost=max(times.lost, times.idle)),
         diagnosis=end.diagnosis,
         bill=_bill(job, live, seen, times, reason),

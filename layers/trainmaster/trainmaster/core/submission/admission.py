@@ -188,6 +188,7 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         keep_alive=ask.keep_alive,
         predicted=known.predicted,
         learned_in=submission.traits.keys,
+        work_kind=submission.traits.work_kind,
         likely=known.likely,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
