@@ -5,8 +5,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
-from functools import cache
+from functools import cache, partial
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,18 @@ _COPIES = frozenset({"sync", "cp", "ls"})
 
 PROGRAMS = (".", "training", "docs/examples", "docs/examples/install")
 """Where the programs lie that documents call: the last is a folder of the reader's own."""
+
+
+CLUSTER_COMMANDS = {
+    "docker": {"build", "push"},
+    "eksctl": {"create", "delete", "scale"},
+    "helm": {"install"},
+    "kubectl": {"apply", "create", "delete", "exec", "logs", "wait"},
+    "terraform": {"destroy"},
+}
+"""Commands of programs that are not installed here. A file that they are given has to be an example."""
+_MANIFESTS = ROOT / "docs/examples/kubernetes"
+_MADE_BY_THE_READER = "llama-7b.yaml"
 
 
 class UnknownProgramError(Exception):
@@ -158,6 +171,13 @@ def _pip(words: list[str]) -> None:
     assert words[0] == "install", words
 
 
+def _of_clusters(program: str, words: list[str]) -> None:
+    assert words[0] in CLUSTER_COMMANDS[program], f"{program} {words[0]}: none of the known commands"
+    for option, file in pairwise(words):
+        if option == "-f" and file != _MADE_BY_THE_READER:
+            assert (ROOT / file).is_file() or (_MANIFESTS / file).is_file(), file
+
+
 PARSERS: Mapping[str, Callable[[list[str]], None]] = {
     "trainmaster": _trainmaster,
     "make": _make,
@@ -167,4 +187,5 @@ PARSERS: Mapping[str, Callable[[list[str]], None]] = {
     "aws": _aws,
     "pip": _pip,
     "sam": _sam,
+    **{program: partial(_of_clusters, program) for program in CLUSTER_COMMANDS},
 }

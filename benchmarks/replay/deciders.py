@@ -29,6 +29,7 @@ from benchmarks.replay.plain_queues import (
     StrictPriority,
 )
 from benchmarks.replay.policy import AGING, RULES
+from benchmarks.replay.pollux import Pollux
 from benchmarks.replay.slurm import Slurm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "policy.example.yaml"
@@ -147,11 +148,12 @@ DECIDERS: Sequence[Decider] = (
     ),
 )
 
-LARGEST, LEAST, ELASTIC = "largest", "least", "elastic"
+LARGEST, LEAST, ELASTIC, POLLUX = "largest", "least", "elastic", "pollux"
 ELASTIC_DECIDERS: Sequence[Decider] = (
     Decider(label=LARGEST, title="default policy, elastic jobs at their largest width", asks=Asks.LARGEST),
     Decider(label=LEAST, title="default policy, elastic jobs at their least width", asks=Asks.LEAST),
     Decider(label=ELASTIC, title="default policy, elastic jobs at any of their widths"),
+    Decider(label=POLLUX, title="Pollux's rule, speeds known, no priorities", queue=Pollux),
 )
 """Deciders of a tournament with elastic jobs: what the tag is worth to those who set it, and to others."""
 

@@ -11,6 +11,7 @@ from tests.integration.messages import request
 from tests.integration.world import World
 
 POOL = {"pools": [{"name": "main", "capacity": {A: 3, B: 1}}]}
+URGENT = [{"Key": "priority", "Value": "100"}]
 ON_B = {"InstanceType": B, "InstanceCount": 1, "VolumeSizeInGB": 10}
 
 
@@ -149,3 +150,49 @@ def test_D2_a_warm_pool_is_given_up_when_the_account_has_no_room_beside_it(new_w
     assert world.states("job2") == ["running"]
     assert world.sagemaker.available() == {}
     world.check("job1", "job2")
+
+
+@pytest.fixture
+def sure(new_world: NewWorld) -> World:
+    """The account allows one of A: job1 trains on it, and two others were refused."""
+    unpriced = {"preemption": {"cost": {"enabled": False}, "min_runtime": "0s", "min_priority_gap": 10}}
+    world = new_world({"pools": [{**POOL["pools"][0], **unpriced}]})
+    world.sagemaker.limits[A] = 1
+    world.submit("job1")
+    world.schedule()
+    trains(world, "job1")
+    for name in ("job2", "job3"):
+        world.submit(name)
+        world.schedule()
+    assert limit(world)[2] == 2
+    return world
+
+
+def test_D2_an_urgent_job_stops_one_below_it_for_what_the_account_allows(sure: World) -> None:
+    sure.submit("urgent", Tags=URGENT)
+    sure.schedule()
+    assert sure.states("job1", "urgent") == ["preempting", "pending"]
+    sent = sure.wire.sent.count("CreateTrainingJob")
+    ends(sure, "job1", "Stopped")
+    assert sure.states("job1", "job2", "job3", "urgent") == ["preempted", "pending", "pending", "running"]
+    assert sure.wire.sent.count("CreateTrainingJob") == sent + 1, "nobody asked for what is kept for it"
+    sure.check("job1", "job2", "job3", "urgent")
+
+
+def test_D2_what_it_waits_for_goes_to_no_job_that_is_before_it_in_the_queue(sure: World) -> None:
+    """The first in order is too little above the urgent one to stop it, and waits for the next end."""
+    sure.submit("urgent", Tags=URGENT)
+    sure.schedule()
+    sure.submit("first", Tags=[{"Key": "priority", "Value": "105"}])
+    sure.schedule()
+    ends(sure, "job1", "Stopped")
+    assert sure.states("urgent", "first") == ["running", "pending"]
+    sure.check("job1", "job2", "job3", "urgent", "first")
+
+
+def test_D2_nobody_is_stopped_where_one_refusal_may_be_due_to_that_request(limited: World) -> None:
+    limited.submit("urgent", Tags=URGENT)
+    limited.schedule()
+    limited.schedule()
+    assert limited.states("job1", "urgent") == ["running", "pending"]
+    limited.check("job1", "job2", "urgent")

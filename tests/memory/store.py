@@ -23,6 +23,7 @@ from trainmaster.core.monitoring.metric_samples import samples, samples_of_recor
 from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import added
 from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange
@@ -42,7 +43,7 @@ from tests.memory.history import (
     remember_submission,
     remember_warm_pool,
 )
-from tests.memory.tables import PoolRows, Tables, lane_of
+from tests.memory.tables import PoolRows, Tables
 
 Measure = Callable[[Iterable[Sample]], None]
 
@@ -390,7 +391,7 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
             trained = change.before.checkpointed + last
             whole = timedelta(seconds=int(trained.total_seconds()))
             run = Run(trained=whole, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
-            key = (spec.team, lane_of(change.after))
+            key = (spec.team, lane(spec.shapes, spec.choice))
             times = pool.run_times.get(key)
             pool.run_times[key] = times.after(run) if times else RunTimes.of(run)
             for kind in (learned_key(spec.team, one) for one in spec.learned_in or ()):

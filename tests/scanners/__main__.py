@@ -1,7 +1,8 @@
 """``python -m tests.scanners [--json P] [--bills D]``: what scanners find, and why each finding stays open.
 
 checkov and cloudsplaining read template.yaml as CloudFormation sees it; pip-licenses the packages of .venv;
-cyclonedx-py writes the bills of materials of what is locked; that of the fonts lies beside them.
+hadolint and the schemas of Kubernetes judge docs/examples/kubernetes; cyclonedx-py writes the bills of
+materials of what is locked; that of the fonts lies beside them.
 They live in .venv-scan.
 """
 
@@ -18,13 +19,24 @@ from typing import Any
 import yaml
 from trainmaster_client.report import Report
 
-from tests.scanners.findings import Finding, Reason, judge, locked_in, of_checkov, of_licences, of_rights
+from tests.scanners.findings import (
+    Finding,
+    Reason,
+    judge,
+    locked_in,
+    of_checkov,
+    of_examples,
+    of_hadolint,
+    of_licences,
+    of_rights,
+)
 from tests.template.stack import ROOT, of_type, resources
 
 BIN = ROOT / ".venv-scan" / "bin"
 _REASONS = Path(__file__).with_name("reasons.yaml")
 _LOCKS = {"environment": ROOT / "requirements.lock", "layer": ROOT / "layers/trainmaster/requirements.txt"}
 """What everything is tested with, and what runs in Lambda."""
+_EXAMPLES = ROOT / "docs/examples/kubernetes"
 _FONTS = ROOT / "client/trainmaster_client/dashboard/web/fonts/fonts.cdx.json"
 """Bill of the fonts in the wheel, which no package manager knows of; a unit test compares it with them."""
 
@@ -38,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     reasons = [Reason(**one | {"on": tuple(one["on"])}) for one in written["reasons"]]
     report = Report("scanners", argv=("python", "-m", "tests.scanners", *argv))
     with TemporaryDirectory() as folder:
-        found = [*_checkov(Path(folder)), *_rights(), *_licences(written["licences"])]
+        found = [*_checkov(Path(folder)), *_rights(), *_licences(written["licences"]), *_examples()]
         bills = arguments.bills or Path(folder)
         components = {name: _components(lock, bills / f"{name}.cdx.json") for name, lock in _LOCKS.items()}
         shutil.copy(_FONTS, bills / _FONTS.name)
@@ -80,6 +92,15 @@ def _policy_of(role: dict[str, Any]) -> dict[str, Any]:
 def _licences(allowed: list[str]) -> Iterator[Finding]:
     ran = _run("pip-licenses", "--python", str(ROOT / ".venv/bin/python"), "--format=json")
     yield from of_licences(json.loads(ran), allowed)
+
+
+def _examples() -> Iterator[Finding]:
+    dockerfile = str((_EXAMPLES / "Dockerfile").relative_to(ROOT))
+    yield from of_hadolint(json.loads(_run("hadolint", "--format", "json", dockerfile, ends=(0, 1))))
+    files = sorted([*_EXAMPLES.rglob("*.yaml"), *_EXAMPLES.rglob("*.tf")])
+    program = Path(__file__).with_name("examples_program.py")
+    names = [str(file.relative_to(ROOT)) for file in files]
+    yield from of_examples(json.loads(_run("python", str(program), *names)))
 
 
 def _components(lock: Path, bill: Path) -> list[str]:

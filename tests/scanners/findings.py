@@ -93,6 +93,21 @@ def of_licences(packages: Iterable[Mapping[str, str]], allowed: Collection[str])
             yield Finding("licences", "not-listed", package["Name"], licence)
 
 
+def of_hadolint(report: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Yield the findings of ``hadolint --format json``."""
+    for one in report:
+        yield Finding("hadolint", one["code"], one["file"], f"line {one['line']}: {one['message']}")
+
+
+def of_examples(report: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
+    """Yield the findings of ``examples_program``: mistakes by file."""
+    for file, mistakes in report.items():
+        for mistake in mistakes:
+            yield Finding(
+                "examples", "no-schema" if mistake.startswith("no schema") else "invalid", file, mistake
+            )
+
+
 def locked_in(text: str) -> Iterator[str]:
     """Each package of a lock file with its version."""
     for line in text.splitlines():

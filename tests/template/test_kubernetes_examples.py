@@ -27,6 +27,7 @@ DCGM = {
     "DCGM_FI_DEV_GPU_TEMP",
     "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
     "DCGM_FI_DEV_XID_ERRORS",
+    "DCGM_FI_DEV_SM_CLOCK",
 }
 """Among those that DCGM's exporter writes unasked (its etc/default-counters.csv)."""
 

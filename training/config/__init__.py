@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from training.config.choices import ActivationCheckpointing
 from training.config.config_json import read_shape
 from training.config.contradictions import contradictions
+from training.config.encoder_decoders import refusal
 from training.config.environment import directory_of
 from training.config.reader import paired, read, shown, translated
 from training.config.sections import PRESET_SHAPES
@@ -29,8 +30,10 @@ def read_config(arguments: Sequence[str], env: Mapping[str, str]) -> TrainConfig
     ours, translations = translated(texts)
     values, unread = read(TrainConfig, _in_current_words(ours), env)
     problems += unread
-    if values.get("preset", "tiny") not in PRESET_SHAPES:
-        problems.append(f"preset must be one of {', '.join(PRESET_SHAPES)}, not {shown(values['preset'])}")
+    preset = values.get("preset", "tiny")
+    if preset not in PRESET_SHAPES:
+        why = f", which {refusal(preset)}" if refusal(preset) else ""
+        problems.append(f"preset must be one of {', '.join(PRESET_SHAPES)}, not {shown(preset)}{why}")
     shape = None
     if values.get("model_config"):
         problems += ["model_config and preset are two models: give one"] if "preset" in values else []

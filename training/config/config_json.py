@@ -5,7 +5,6 @@ model computes, so it is refused unless it is switched off. Fields that fine-tun
 known to leave behind, and that transformers does not read, are ignored with a note.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +12,8 @@ from pathlib import Path
 
 from training.config.decoder_layout import CLASSES, CONFIG, LONGEST
 from training.config.decoder_shape import Family, ModelShape, Rope, RopeKind
-from training.config.fields import MOST_LAYERS, NOT_COMPUTED, Fields, note_once, value_text
+from training.config.encoder_decoders import refusal
+from training.config.fields import MOST_LAYERS, NOT_COMPUTED, Fields, note_once, read_object, value_text
 from training.config.vision_layout import PREPROCESSOR
 from training.config.vision_layout import shape_of as vision_shape_of
 from training.config.vision_shape import Shape, VisionShape
@@ -78,32 +78,20 @@ def read_shape(path: Path, *, option: str) -> Shape:
         ConfigError: Fields are missing, wrong or not trained here; it names every one.
     """
     path = path / CONFIG if path.is_dir() else path
-    config = _read_object(path, option=option)
+    config = read_object(path, option=option)
     fields = Fields(config)
     try:
         if config.get("model_type") != VisionShape.family:
             shape: Shape = _decoder(fields)
         else:
             beside = path.parent / PREPROCESSOR
-            preprocessor = _read_object(beside, option=option) if beside.exists() else {}
+            preprocessor = read_object(beside, option=option) if beside.exists() else {}
             shape = vision_shape_of(fields, preprocessor)
     except ConfigError as error:
         raise ConfigError([f"{CONFIG}: {problem}" for problem in error.problems]) from error
     if fields.ignored:
         note_once(f"{path}: not read, as in transformers: {', '.join(fields.ignored)}")
     return shape
-
-
-def _read_object(path: Path, *, option: str) -> dict[str, object]:
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ConfigError([f"{option} {path} cannot be read: {error.strerror}"]) from error
-    except ValueError as error:
-        raise ConfigError([f"{option} {path} is not JSON: {error}"]) from error
-    if not isinstance(content, dict):
-        raise ConfigError([f"{option} {path} is not the {path.name} of a model"])
-    return content
 
 
 def shape_of(config: Mapping[str, object]) -> ModelShape:
@@ -149,6 +137,8 @@ def _decoder(fields: Fields) -> ModelShape:
 def _family(fields: Fields) -> Family:
     """Read the family; an unknown one counts as Llama, so that the other fields are checked, too."""
     name, classes = fields.get("model_type"), fields.get("architectures", [])
+    if why := refusal(name):  # alone: what else it lacks of a decoder says nothing
+        raise ConfigError([f"model_type {value_text(name)} {why}"])
     if name not in list(Family):
         problem = "is missing" if name is None else f"{value_text(name)} is not trained here"
         fields.wrong("model_type", f"{problem}; one of {', '.join([*Family, VisionShape.family])} is")

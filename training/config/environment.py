@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from training.config.choices import DebugLevel, DeviceName
+from training.config.fields import note_once
+from training.config.neuron_flags import VARIABLE as FLAGS
+from training.config.neuron_flags import compiler_flags
 from training.errors import ConfigError
 
 CHANNEL = "channel:"
@@ -55,10 +58,19 @@ def flight_recorder(env: Mapping[str, str]) -> str:
 def device_variables(device: DeviceName, env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables to set for a device; one that ``env`` has is left alone.
 
-    On Trainium weights in bf16 round at random, which keeps small updates where nothing else does.
+    On Trainium weights in bf16 round at random, which keeps small updates where nothing else does, and the
+    compiler learns that the model is a transformer, beside the flags that the job has for it.
+
+    Raises:
+        ConfigError: A flag of the compiler has a value that it refuses.
     """
+    if device is not DeviceName.NEURON:
+        return {}
     name = "NEURON_RT_STOCHASTIC_ROUNDING_EN"
-    return {name: "1"} if device is DeviceName.NEURON and name not in env else {}
+    flags, notes = compiler_flags(env.get(FLAGS, ""))
+    for note in notes:
+        note_once(note)
+    return ({} if name in env else {name: "1"}) | {FLAGS: flags}
 
 
 def debug_variables(level: DebugLevel, env: Mapping[str, str]) -> dict[str, str]:

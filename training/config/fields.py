@@ -5,9 +5,11 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from training.config.reader import shown
+from training.errors import ConfigError
 
 _MOST = 10**10
 """Largest value of any number; rope_theta goes up to 10**9."""
@@ -104,6 +106,19 @@ _OF_TOOLS = frozenset(
 )
 """Fields that fine-tuning tools and exporters leave behind; transformers reads them for no family here."""
 _PREFIXES_OF_TOOLS = ("_", "unsloth_")
+
+
+def read_object(path: Path, *, option: str) -> dict[str, object]:
+    """Read a file of JSON that has an object. Raises ConfigError with the option that named it."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError([f"{option} {path} cannot be read: {error.strerror}"]) from error
+    except ValueError as error:
+        raise ConfigError([f"{option} {path} is not JSON: {error}"]) from error
+    if not isinstance(content, dict):
+        raise ConfigError([f"{option} {path} is not the {path.name} of a model"])
+    return content
 
 
 class Fields:

@@ -101,9 +101,22 @@ def _value(options: Mapping[str, Field[Any]], name: str, text: str) -> object:
     try:
         value = convert(text)
     except (ValueError, KeyError) as error:
-        raise ConfigError([f"{name} must be {kind}, not {shown(text)}"]) from error
+        why = _REFUSED_WORDS.get((name, text.lower().rpartition(".")[2]), "")
+        raise ConfigError([f"{name} must be {kind}, not {shown(text)}{why}"]) from error
     _check_bound(attribute, value)
     return value
+
+
+_NO_FP16 = (
+    ": fp16 loses small gradients unless they are scaled, and bf16 does not; "
+    "docs/training/precision.md#why-not-fp16"
+)
+_REFUSED_WORDS = {
+    (option, word): _NO_FP16
+    for option in ("precision", "reduce_dtype")
+    for word in ("fp16", "float16", "half")
+}
+"""Words that other programs accept, and why they are refused here."""
 
 
 def _check_bound(attribute: Field[Any], value: object) -> None:

@@ -11,8 +11,8 @@ from trainmaster.core.durations.learned_rows import LATEST
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.futile_preemptions import ServedStart
-from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
-from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, lane_text
+from trainmaster.core.jobs.model import JobState, SpotRecord
 from trainmaster.core.jobs.run_time import attempt_run_time
 from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.lifecycle import steps
@@ -153,6 +153,16 @@ def test_a_narrow_attempt_teaches_no_longer_run_of_an_elastic_job(
     assert {key: times.last for key, times in plane.reader.run_times("main", ()).items()} == {
         ("default", lane): teaches
     }
+
+
+def test_a_run_of_a_spot_job_on_demand_is_filed_where_spot_jobs_look(plane: Plane) -> None:
+    spot = Shape(vector={Capacity(A, CapacityType.SPOT): 1})
+    fallen = plane.submitted("a", shapes=(spot,), spot=SpotRecord(left=True))
+    claim = plane.change(fallen, claimed(fallen, shape=Shape(vector=of(1))))
+    live = plane.change(claim, steps.recorded(claim, training_job_arn="arn:x", now=NOON))
+    plane.store.commit([ended(live, trained=minutes(40))], at=NOON)
+    lane = lane_text((spot,), Choice.FIRST_FIT)
+    assert plane.reader.entrance("main", "default", lane, learned=(), now=NOON).predicted == minutes(40)
 
 
 KINDS = ("n00a", "t00b", "e00c")

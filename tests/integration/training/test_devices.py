@@ -88,9 +88,20 @@ def test_a_device_is_found_by_its_type_and_by_default_by_what_there_is() -> None
 
 
 def test_weights_in_bf16_are_rounded_stochastically_unless_the_job_says_otherwise() -> None:
-    assert device_variables(DeviceName.NEURON, {}) == {"NEURON_RT_STOCHASTIC_ROUNDING_EN": "1"}
-    assert device_variables(DeviceName.NEURON, {"NEURON_RT_STOCHASTIC_ROUNDING_EN": "0"}) == {}
+    rounding = "NEURON_RT_STOCHASTIC_ROUNDING_EN"
+    assert device_variables(DeviceName.NEURON, {})[rounding] == "1"
+    assert rounding not in device_variables(DeviceName.NEURON, {rounding: "0"})
     assert device_variables(DeviceName.AUTO, {}) == {}
+
+
+def test_the_compiler_learns_that_the_model_is_a_transformer_beside_the_job_s_own_flags() -> None:
+    name = "NEURON_CC_FLAGS"
+    assert device_variables(DeviceName.NEURON, {})[name] == "--model-type=transformer"
+    asked = device_variables(DeviceName.NEURON, {name: "--optlevel 1"})
+    assert asked[name] == "--model-type=transformer --optlevel 1"
+    with pytest.raises(ConfigError, match="NEURON_CC_FLAGS: --optlevel must be one of 1, 2, 3, not '4'"):
+        device_variables(DeviceName.NEURON, {name: "--optlevel=4"})
+    assert device_variables(DeviceName.CPU, {name: "--optlevel=4"}) == {}
 
 
 @pytest.mark.parametrize(

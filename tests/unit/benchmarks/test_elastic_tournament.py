@@ -13,7 +13,7 @@ from benchmarks import tournament
 from benchmarks.replay import elastic_standings
 from benchmarks.replay.bound import START_S, bound_of
 from benchmarks.replay.cells import World, run_of
-from benchmarks.replay.deciders import ELASTIC, ELASTIC_DECIDERS, LARGEST, LEAST
+from benchmarks.replay.deciders import ELASTIC, ELASTIC_DECIDERS, LARGEST, LEAST, POLLUX
 from benchmarks.replay.elastic_jobs import PER_DOUBLING, with_widths
 from benchmarks.replay.elastic_standings import ElasticHeat, resize_gpu_s
 from benchmarks.replay.elasticity import Asks, Elasticity
@@ -145,7 +145,7 @@ def test_a_small_tournament_with_elastic_jobs(tmp_path: Path, capsys: pytest.Cap
     assert checks["jobs-that-are-not-finished"] is True
     assert checks["nobody-beats-the-bound"] is True
     (played,) = document["facts"]["elastic_heats"]
-    assert list(played["figures"]) == [LARGEST, LEAST, ELASTIC, "bound"]
+    assert list(played["figures"]) == [LARGEST, LEAST, ELASTIC, POLLUX, "bound"]
     assert played["elastic_jobs"] > 10
     assert f"| `{ELASTIC}` |" in page.read_text()
     assert "elastic jobs in each" in capsys.readouterr().out

@@ -2,7 +2,17 @@ from dataclasses import replace
 
 import pytest
 
-from tests.scanners.findings import Finding, Reason, judge, locked_in, of_checkov, of_licences, of_rights
+from tests.scanners.findings import (
+    Finding,
+    Reason,
+    judge,
+    locked_in,
+    of_checkov,
+    of_examples,
+    of_hadolint,
+    of_licences,
+    of_rights,
+)
 
 OPEN = Finding("checkov", "CKV_1", "ApiFunction", "says")
 REASON = Reason(scanner="checkov", id="CKV_1", on=("*Function",), because="it is so")
@@ -49,6 +59,16 @@ def test_the_scanners_reports_are_read() -> None:
     ]
     packages = [{"Name": "a", "License": "MIT"}, {"Name": "b", "License": "GPL-3.0"}]
     assert [one.on for one in of_licences(packages, ["MIT"])] == ["b"]
+
+
+def test_what_is_wrong_with_an_example_names_its_file() -> None:
+    linted = [{"code": "DL3007", "file": "Dockerfile", "line": 1, "message": "no latest"}]
+    assert [str(one) for one in of_hadolint(linted)] == ["hadolint DL3007 Dockerfile: line 1: no latest"]
+    report = {"a.yaml": ["spec.x: unknown"], "b.yaml": ["no schema: Strange"], "c.yaml": []}
+    assert [(one.id, one.on) for one in of_examples(report)] == [
+        ("invalid", "a.yaml"),
+        ("no-schema", "b.yaml"),
+    ]
 
 
 def test_a_lock_s_packages_are_read_without_hashes_and_comments() -> None:

@@ -15,7 +15,7 @@ from trainmaster.core.lifecycle.victim_stops import asked_to_stop
 from trainmaster.core.lifecycle.width_changes import width_refused
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
-from trainmaster.core.planning.actions import Action, Plan, Start
+from trainmaster.core.planning.actions import Action, Plan, Preempt, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.changes import (
@@ -109,7 +109,7 @@ class PoolPasses:
 
     def _do(self, action: Action) -> bool:
         """Make the changes of an action; SageMaker does its part at once. False: there was none to make."""
-        if isinstance(action, Start) and not self.refused.isdisjoint(action.shape.vector):
+        if isinstance(action, Start | Preempt) and not self.refused.isdisjoint(action.shape.vector):
             return False
         try:
             changes = applied(action, self.state)

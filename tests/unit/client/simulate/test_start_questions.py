@@ -1,7 +1,10 @@
 """When a job would have started at each hour: exact copies of that instant."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+from trainmaster.core.jobs.widths import Widths
+from trainmaster_client.simulate.engine.past_jobs import PastWidths, usual_speeds
 from trainmaster_client.simulate.io.replaying import replay
 from trainmaster_client.simulate.io.start_questions import NAME, ask
 
@@ -40,3 +43,12 @@ def test_one_that_does_not_start_has_no_wait() -> None:
     endless = history(job("first", trains=20 * 86_400, max_runtime=timedelta(days=28)))
     found = ask(endless, policy(1), job("mine"))
     assert [one.waits for one in found.answers] == [None]
+
+
+def test_an_elastic_job_waits_for_no_more_than_its_least_width() -> None:
+    busy = history(job("first", trains=7000, n=2))
+    widths = Widths(counts=(2, 4))
+    rigid = job("mine", n=4)
+    elastic = replace(rigid, elastic=PastWidths(widths=widths, speeds=usual_speeds(widths)))
+    (wide,), (narrow,) = (ask(busy, policy(4), asked).answers for asked in (rigid, elastic))
+    assert (wide.waits, narrow.waits) == (timedelta(seconds=7240), timedelta())

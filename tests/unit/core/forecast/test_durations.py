@@ -9,8 +9,10 @@ from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.forecast.durations import Durations, saved_by
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.instances import Shape
+from trainmaster.core.jobs.widths import Widths
 
-from tests.builders import NOON, A, minutes, running, waiting
+from tests.builders import NOON, A, minutes, of, running, waiting
 
 DAY = timedelta(days=1)
 SHORT = RunTimes(
@@ -57,6 +59,19 @@ def test_what_its_own_program_took_counts_as_much_as_what_the_team_s_jobs_took()
     assert durations.of_waiting(others, 0.75) < minutes(13)
     runs = running("own", minutes_ago=30, runs_at_most=DAY, likely=like_it)
     assert minutes(60) < durations.of_running(runs, 0.1, now=NOON) < minutes(100)
+
+
+def test_an_elastic_job_is_like_those_of_its_widths_whatever_is_left_of_them() -> None:
+    """Ten-minute jobs at the largest width have ended; others of the pool took hours."""
+    widths = Widths(counts=(1, 2, 4))
+    lane = f"{A}=4>{A}=2>{A}=1"
+    hours = replace(SHORT, counts={bucket(DAY): {bucket(minutes(600)): 4}})
+    known = {("default", lane): replace(SHORT, counts={bucket(DAY): {bucket(minutes(10)): 400}})}
+    durations = Durations.of(known | {("vision", f"{A}=1"): hours}, (), (), now=NOON)
+    narrowed = waiting("new", runs_at_most=DAY, shapes=(Shape(vector=of(2)), Shape(vector=of(1))))
+    assert durations.of_waiting(replace(narrowed, widths=widths), 0.5) < minutes(13)
+    half = running("runs", minutes_ago=2, vector=of(2), widths=widths, runs_at_most=2 * DAY)
+    assert minutes(16) < durations.of_running(half, 0.5, now=NOON) < minutes(26)
 
 
 def test_where_no_job_has_ended_in_its_shape_those_of_its_kind_say_how_long() -> None:

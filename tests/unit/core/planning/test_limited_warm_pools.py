@@ -27,7 +27,7 @@ def world(
     asks: dict[str, Any] = {"shapes": (shape(key="x"),), **(first or {})}
     values: dict[str, Any] = {"warm": of(1), "warm_pools": (IDLE,), **fields}
     return snapshot(
-        running("r"),
+        running("r", priority=9),
         waiting("first", priority=9, **asks),
         waiting("later", shapes=(shape(key="k"),)),
         account_limits={capacity: limit},

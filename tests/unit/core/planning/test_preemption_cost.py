@@ -283,7 +283,7 @@ PRICES = PreemptionPrices(rules=COST, ends=ExpectedEnds(running=(), now=NOON), n
 )
 def test_a_stop_costs_what_comes_to_nothing_by_it(fields: dict[str, Any], cost: float) -> None:
     job = running("r", minutes_ago=20, last_checkpoint=NOON, priority=0, **fields)
-    assert PRICES.of_stop(job) == pytest.approx(cost / 60)
+    assert replace(PRICES).of_stop(job) == pytest.approx(cost / 60)
 
 
 def test_one_that_has_begun_to_be_worth_it_is_stopped_before_one_that_only_starts() -> None:

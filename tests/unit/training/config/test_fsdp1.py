@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from training.config import read_config
@@ -84,6 +86,29 @@ def test_a_word_that_is_none_of_fsdp1s_is_refused_with_those_there_are() -> None
         ConfigError, match=r"precision must be one of auto, fp32, bf16, bf16_pure, float8, .*, not 'fp16'"
     ):
         read_config(["--mixed_precision", "fp16"], {})
+
+
+@pytest.mark.parametrize(
+    "option", ["--mixed_precision=fp16", "--param_dtype=torch.float16", "--reduce_dtype=half"]
+)
+def test_fp16_is_refused_with_the_page_that_shows_why(option: str) -> None:
+    with pytest.raises(ConfigError, match=r"bf16 does not; docs/training/precision\.md#why-not-fp16"):
+        read_config([option], {})
+
+
+def test_an_encoder_with_a_decoder_is_refused_with_the_way_that_it_has(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "t5", "d_model": 512, "num_layers": 6}')
+    with pytest.raises(ConfigError) as caught:
+        read_config([f"--model_config={tmp_path}"], {})
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        "config.json: model_type 't5' is an encoder with a decoder, which is not trained here: "
+    )
+    assert problem.endswith("docs/training/scripts.md")
+    with pytest.raises(
+        ConfigError, match=r"not 't5-base', which is an encoder with a decoder, .*scripts\.md"
+    ):
+        read_config(["--preset=t5-base"], {})
 
 
 def test_a_whole_fsdp1_command_line_trains_as_it_says() -> None:

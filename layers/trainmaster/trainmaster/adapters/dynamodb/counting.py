@@ -133,7 +133,8 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     last = counted_time(spec, attempt, (attempt.ended_at or at) - attempt.training_since)
     trained = change.before.checkpointed + last
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
-    key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
+    # Submissions look in the lane of their request, whatever shapes earlier attempts have left this job.
+    key = layout.run_times_key(spec.pool, spec.team, lane(spec.shapes, spec.choice))
     _run(updates[key], run)
     teach(updates, spec, run)
 

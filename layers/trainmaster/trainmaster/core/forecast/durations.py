@@ -8,10 +8,13 @@ from datetime import datetime, timedelta
 from trainmaster.core.durations.histogram import Histogram, bucket
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.forecast.run_times import RunTimes
-from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
+from trainmaster.core.jobs.elastic_state import at_largest
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
+from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.capacity import longest_run
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
@@ -67,7 +70,7 @@ USUAL_LIMIT = timedelta(days=1)
 """SageMaker's MaxRuntimeInSeconds where a request has none. Source: SageMaker API, StoppingCondition."""
 
 LaneKey = tuple[str, str]
-"""Team, and ``lane_text`` of the instances its jobs ask for."""
+"""Team, and ``candidates.lane`` of the instances its jobs ask for."""
 Kind = tuple[LaneKey, int]
 """Lane and bucket of MaxRuntimeInSeconds: jobs that ask for more time also train longer."""
 
@@ -109,7 +112,8 @@ class Durations:
         saved = _saved(job)
         lengths = self._lengths(_kind(job), job.expected.likely)
         longer_than, most = trained(job, now=now), saved + runs_at_most(job)
-        return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
+        trains = _whole(lengths, chance, longer_than=longer_than, most=most) - saved
+        return trains if job.widths is None else trains * job.widths.largest / sum(job.vector.values())
 
     def _lengths(self, kind: Kind, likely: LikelyLengths | None) -> Histogram:
         """Mix half and half the present lengths of its team and shape with those learned at its submission.
@@ -159,10 +163,30 @@ def _kind(job: WaitingJob | RunningJob) -> Kind:
 
 
 def lane_of(job: WaitingJob | RunningJob) -> LaneKey:
-    """Return a job's lane; a running job counts as if it had asked for the instances that it has."""
+    """Return the lane that the job's run time will be filed under.
+
+    A running job counts as if it had asked for the instances that it has, an elastic one for all its widths.
+    """
     if isinstance(job, WaitingJob):
-        return (job.team, lane_text(job.shapes, job.choice))
-    return (job.team, vector_text(job.vector))
+        return (job.team, lane(_as_submitted(job), job.choice))
+    if job.widths is None:
+        return (job.team, vector_text(job.vector))
+    (capacity,) = job.vector
+    # Plans are asked for by name only where a job wants nothing else: most have asked for the type.
+    return (job.team, lane(_by_width(Capacity(capacity.instance_type), job.widths), Choice.FIRST_FIT))
+
+
+def _as_submitted(job: WaitingJob) -> tuple[Shape, ...]:
+    """Return the shapes of its request; an elastic job may start in fewer after a failure or a refusal."""
+    if job.widths is None:
+        return job.shapes
+    first = job.shapes[0]
+    (capacity,) = first.vector
+    return tuple(replace(first, vector=shape.vector) for shape in _by_width(capacity, job.widths))
+
+
+def _by_width(capacity: Capacity, widths: Widths) -> tuple[Shape, ...]:
+    return tuple(Shape(vector={capacity: count}) for count in reversed(widths.counts))
 
 
 def _saved(job: WaitingJob | RunningJob) -> timedelta:
@@ -172,18 +196,25 @@ def _saved(job: WaitingJob | RunningJob) -> timedelta:
 
 
 def trained(job: RunningJob, *, now: datetime) -> timedelta:
-    """Return the least that a running job is known to train in all."""
+    """Return the least that a running job is known to train in all, as the job counts it."""
     gone = max(now - job.training_since, timedelta()) if job.training_since else timedelta()
-    return max(job.expected.trained or timedelta(), _saved(job) + gone)
+    return max(job.expected.trained or timedelta(), _saved(job) + _counted(job, gone))
 
 
 def runs_at_most(job: RunningJob) -> timedelta:
-    """Return an attempt's MaxRuntimeInSeconds, or the usual one where none was noted."""
+    """Return an attempt's MaxRuntimeInSeconds as the job counts it, or the usual one where none was noted."""
     if job.expected.at_most is not None:
-        return job.expected.at_most
+        return _counted(job, job.expected.at_most)
     if job.expected.ends_by is None or job.training_since is None:
         return USUAL_LIMIT
-    return job.expected.ends_by - END_SLACK - job.training_since
+    return _counted(job, job.expected.ends_by - END_SLACK - job.training_since)
+
+
+def _counted(job: RunningJob, time: timedelta) -> timedelta:
+    """Return an attempt's time as the job counts it: an elastic job's as if at the largest width."""
+    if job.widths is None:
+        return time
+    return at_largest(time, sum(job.vector.values()), job.widths.largest)
 
 
 def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
@@ -233,7 +264,8 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
 def _shapes_of(job: RunningJob) -> tuple[Shape, ...]:
     if job.widths is None:
         return (Shape(vector=job.vector),)
-    return tuple(Shape(vector=dict.fromkeys(job.vector, count)) for count in reversed(job.widths.counts))
+    (capacity,) = job.vector
+    return _by_width(capacity, job.widths)
 
 
 def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:

@@ -13,12 +13,13 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.capacity import least_shapes
+from trainmaster.core.planning.capacity import least_shapes, minus, within_limits
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.refusal_records import AccountLimit
-from trainmaster.core.planning.snapshot import WaitingJob
+from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
 
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(minutes=15)
@@ -110,18 +111,48 @@ def limited(job: WaitingJob, shape: Shape, capacity: FreeCapacity) -> Reason | N
     """
     if not capacity.allowed:  # nearly always: spare the look for a warm pool
         return None
-    now = capacity.now
+    now, warm = capacity.now, capacity.warm_pool_for(shape)
+    if (kept := _kept_for_others(job, shape, warm, capacity)) is not None:
+        return wait_reasons.limited(shape.vector, kept, capacity.snapshot.account_limits[kept])
     is_last = job.widths is None or shape.instances == job.widths.least
     if is_last and job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= now):
         return None  # it asks for itself alone, in its own time
     keeps_less = job.widths is not None and job.name in capacity.holds and not capacity.is_held(job, shape)
-    for kind in capacity.above_limit(shape.vector, capacity.warm_pool_for(shape)):
+    for kind in capacity.above_limit(shape.vector, warm):
         limit = capacity.snapshot.account_limits[kind]
         if limit.until > now or job.refused is not None or keeps_less:
             return wait_reasons.limited(shape.vector, kind, limit)
         if kind in capacity.probes:
             return wait_reasons.probing(shape.vector, kind, capacity.probes[kind], to=job.team)
     return None
+
+
+def _kept_for_others(
+    job: WaitingJob, shape: Shape, warm: WarmPool | None, capacity: FreeCapacity
+) -> Capacity | None:
+    """Return a type of which what the limit leaves is kept for jobs that others were stopped for."""
+    if not capacity.holds or job.name in capacity.holds:
+        return None
+    room = within_limits(capacity.free.of(job.team), capacity.capacity, capacity.snapshot.account_limits)
+    wanted = minus(shape.vector, warm.vector) if warm else shape.vector
+    kept = (
+        kind for kind, count in wanted.items() if room.get(kind, 0) < count <= capacity.allowed.get(kind, 0)
+    )
+    return next(kept, None)
+
+
+def is_limited(shape: Shape, why: Reason | None, capacity: FreeCapacity) -> bool:
+    """Tell whether a start is refused for a limit alone, so that stops of other jobs bring it below that.
+
+    Args:
+        shape: The shape of the start.
+        why: Reason why it may not start; None: it may, by all but capacity.
+        capacity: Free capacity of the plan so far.
+    """
+    if why is not None and why.code is ReasonCode.ACCOUNT_LIMIT:
+        limits = capacity.snapshot.account_limits
+        return all(limits[kind].is_sure for kind in capacity.above_limit(shape.vector, None))
+    return why is not None and why.code is ReasonCode.QUOTA
 
 
 def _doubled(first: timedelta, times: int) -> timedelta:

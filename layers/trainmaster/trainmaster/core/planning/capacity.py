@@ -7,6 +7,7 @@ from functools import lru_cache
 from trainmaster.core.jobs.elastic_state import run_time_at
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits, total
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -74,6 +75,25 @@ def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
         capacity: limit.limit - snapshot.used.get(capacity, 0) - snapshot.warm.get(capacity, 0)
         for capacity, limit in snapshot.account_limits.items()
     }
+
+
+def within_limits(
+    free: dict[Capacity, int], whole: Vector, limits: Mapping[Capacity, AccountLimit]
+) -> dict[Capacity, int]:
+    """Return what the account allows of instances that a pool may give away: it may have more than a limit.
+
+    Args:
+        free: What is free by the pool's capacity, so that all that is in use, warm or held is deducted.
+        whole: The capacity of the pool.
+        limits: Learned limits; those that only one job has met are left out.
+    """
+    if not limits:  # nearly always: spare the copy
+        return free
+    allowed = dict(free)
+    for capacity, limit in limits.items():
+        if limit.is_sure and capacity in allowed:
+            allowed[capacity] -= max(whole.get(capacity, 0) - limit.limit, 0)
+    return allowed
 
 
 def minus(left: Vector, *others: Vector) -> dict[Capacity, int]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from heapq import heapify, heappop, heapreplace
-from operator import mul
 
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
@@ -26,10 +25,9 @@ _Frees = tuple[float, int]
 """Seconds until, and number of, instances come free; each of a job's is counted once for each of
 ``SPREAD``."""
 
-_JobEnds = tuple[float, int, float, float]
-"""Seconds until the next end of a job, its instances, and the seconds until its further ends, ``_NEVER`` for
-none. It is flat, as a plan of a large pool makes one a job."""
-_NEVER = float("inf")
+_Kind = tuple[float, int, list[float]]
+"""Seconds until the next end, and a heap of all further ones, of jobs that hold so many instances each. The
+ends of a job are bare numbers, as a plan of a large pool has three for each job and sorts few of them."""
 
 
 def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
@@ -48,16 +46,18 @@ def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
     latest = (ends_by - now).total_seconds()
     if late <= latest:  # nearly always
         return soon, likely, late
+    if likely <= latest:
+        return soon, likely, latest
     latest = max(latest, 0.0)
-    return min(soon, latest), min(likely, latest), min(late, latest)
+    return min(soon, latest), latest, latest
 
 
 @dataclass(slots=True, kw_only=True)
 class _Ends:
     """Ends on one capacity, sorted only as far as is asked for."""
 
-    later: list[_JobEnds]
-    """Jobs with ends that are not sorted yet, as a heap."""
+    later: list[_Kind]
+    """Ends that are not sorted yet, as a heap of heaps."""
     width: float
     """Mean instances of a job, each instance counted once."""
     at: list[float] = field(default_factory=list)
@@ -69,10 +69,16 @@ class _Ends:
     """Answers of ``until``, valid until another job is stopped."""
 
     @classmethod
-    def of(cls, jobs: list[_JobEnds]) -> "_Ends":
-        heapify(jobs)
-        counts = [job[1] for job in jobs]
-        return cls(later=jobs, width=sum(map(mul, counts, counts)) / sum(counts))
+    def of(cls, kinds: Iterable[tuple[int, list[float]]]) -> "_Ends":
+        later: list[_Kind] = []
+        squares = instances = 0
+        for count, ends in kinds:
+            heapify(ends)
+            later.append((ends[0], count, ends))
+            squares += count * count * len(ends)
+            instances += count * len(ends)
+        heapify(later)
+        return cls(later=later, width=squares / instances)
 
     def until(self, count: int) -> float:
         """Return the seconds until as likely as not this many have come free.
@@ -104,9 +110,10 @@ class _Ends:
 
     def _reached(self, wanted: float) -> float:
         while self.later and (not self.counts or self.counts[-1] < wanted):
-            at, count, following, last = self.later[0]
-            if following < _NEVER:
-                heapreplace(self.later, (following, count, last, _NEVER))
+            at, count, ends = self.later[0]
+            heappop(ends)
+            if ends:
+                heapreplace(self.later, (ends[0], count, ends))
             else:
                 heappop(self.later)
             self.at.append(at)
@@ -157,11 +164,13 @@ class ExpectedEnds:
 
     @cached_property
     def _ends(self) -> dict[Capacity, _Ends]:
-        by_capacity: defaultdict[Capacity, list[_JobEnds]] = defaultdict(list)
+        ends_of: defaultdict[tuple[Capacity, int], list[float]] = defaultdict(list)
         now = self.now
         for job in self.running:
             if job.state not in ASKED_TO_STOP:
-                soon, likely, late = chances(job, now=now)
-                for capacity, count in job.held:
-                    by_capacity[capacity].append((soon, count, likely, late))
-        return {capacity: _Ends.of(jobs) for capacity, jobs in by_capacity.items()}
+                for kind in job.held:
+                    ends_of[kind] += chances(job, now=now)
+        by_capacity: defaultdict[Capacity, list[tuple[int, list[float]]]] = defaultdict(list)
+        for (capacity, count), ends in ends_of.items():
+            by_capacity[capacity].append((count, ends))
+        return {capacity: _Ends.of(kinds) for capacity, kinds in by_capacity.items()}

@@ -11,11 +11,11 @@ from trainmaster.core.planning.capacity import (
     allowed,
     counted_on,
     free_now,
-    lacking,
     minus,
     on_its_way,
     pool_vector,
     take,
+    within_limits,
 )
 from trainmaster.core.planning.preemption import Chosen, Preemptor
 from trainmaster.core.planning.reserved_capacity import ReservedCapacity, Room, on_reserved, use_of_teams
@@ -173,8 +173,12 @@ class FreeCapacity:
     def soon_with_warm(self, team: str) -> dict[Capacity, int]:
         """Return the instances that the team may count on before any job is stopped."""
         releasable = self.releasable() if self.snapshot.warm_pools else []
-        soon = self.soon.of(team)
+        soon = self.soon_within_limits(team)
         return total((soon, *(warm_pool.vector for warm_pool in releasable))) if releasable else soon
+
+    def soon_within_limits(self, team: str | None) -> dict[Capacity, int]:
+        """Return the instances on their way to the team that the account allows, too."""
+        return within_limits(self.soon.of(team), self.capacity, self.snapshot.account_limits)
 
     # ---- give it away
 
@@ -231,7 +235,7 @@ class FreeCapacity:
         job, shape = preemptor.job, preemptor.shape
         self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector)
         self._count_on(chosen)
-        self.release_for(shape.vector, self.soon.of(job.team))
+        self.release_for(shape.vector, self.soon_within_limits(job.team))
         for room in (self.free, self.soon):
             room.give(job.team, shape.vector)
         return self._preempts(preemptor, chosen, goes_on=None, reclaimed=reclaimed)
@@ -248,11 +252,6 @@ class FreeCapacity:
         self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=room)
         for free in (self.free, self.soon):
             free.give(job.team, room)
-
-    def lacks(self, hold: PreemptionReservation, *, team: str) -> dict[Capacity, int]:
-        """Return what its other victims still have to free: less if some came free meanwhile, never more."""
-        free = {capacity: max(count, 0) for capacity, count in self.soon.of(team).items()}
-        return lacking(hold.missing or {}, free)
 
     def go_on(
         self,

@@ -13,14 +13,12 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.refusal_records import SEVERAL
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
 from trainmaster.core.planning.warm_pools import is_leaving
 
 OFTEN = 5
 """Refusals in a row after which a job takes no warm pool from others: AWS may never accept it."""
-SEVERAL = 2
-"""Number of different refused jobs that show that the quota of the type is the cause, not one job's
-request."""
 
 
 @dataclass(kw_only=True)

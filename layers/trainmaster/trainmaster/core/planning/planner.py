@@ -92,7 +92,7 @@ def _spare_superfluous(walk: QueueWalk) -> None:
     before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
         return
-    walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon.of(None))
+    walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon_within_limits(None))
     left = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     for name, action in before.items():
         team, vector = action.job.team, action.shape.vector

@@ -23,7 +23,6 @@ preemptor's own start may end so too: with that chance nothing is spared.
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
@@ -48,6 +47,8 @@ PLACE_LOST = timedelta(minutes=30)
 FARTHEST = timedelta(days=7)
 """Horizon within which the instant is sought at which a preemption becomes worth it."""
 _HOUR = timedelta(hours=1)
+_HOUR_S = _HOUR.total_seconds()
+_GRACE_S = GRACE.total_seconds()
 _MINUTE = timedelta(minutes=1)
 _FIRST_TRY = timedelta(minutes=15)
 _CLOSE = timedelta(seconds=10)
@@ -92,41 +93,47 @@ class PreemptionPrices:
     highest: int | None = None
     """Highest priority of all jobs of the pool; None: no wait has a bound."""
     start_records: StartRecords = field(default_factory=StartRecords)
+    _costs: dict[str, float] = field(init=False, default_factory=dict)
+    _weights: dict[int, float] = field(init=False, default_factory=dict)
+    _places_lost_by_held: dict[Held, timedelta] = field(init=False, default_factory=dict)
 
-    def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of a stop in weighted instance-hours, without the wait that follows.
+    def of_stop(self, job: RunningJob) -> float:
+        """Return the cost of a stop at once in weighted instance-hours, without the wait that follows."""
+        # A plan asks for each victim's cost when it sorts, compares, takes and spares it.
+        cost = self._costs.get(job.name)
+        if cost is None:
+            cost = self._costs[job.name] = self._of_later_stop(job, later=_NO_TIME)
+        return cost
 
-        Args:
-            job: The job that would be stopped.
-            later: Time until the stop, in which the job trains on and saves nothing.
-        """
-        lost, restart = self._lost(job, later=later).total_seconds(), 0.0
+    def _of_later_stop(self, job: RunningJob, *, later: timedelta) -> float:
+        """Return the cost of a stop ``later``, if the job trains on until then and saves nothing."""
+        trained = self._trained(job, later=later)
+        lost, restart = self._lost(job, trained, later=later).total_seconds(), 0.0
         if job.training_since is not None:
             restart = (job.training_since - job.claimed_at).total_seconds()
         elif job.preemptions:
             restart = (self.now - job.claimed_at).total_seconds()
         # Lost work counts for less the more it is, up to a bound: see the module's second paragraph.
-        counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
-        restart = max(self._restart_s, restart) + GRACE.total_seconds() + self._of_thrash(job, later=later)
-        restart += self._places_lost(job).total_seconds()
-        return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
+        counted = self.rules.lost_work * lost / (1 + lost / self.rules.unsaved.total_seconds())
+        restart = max(self.rules.restart.total_seconds(), restart) + _GRACE_S
+        if job.stops is not None or trained < SETTLED:  # hardly ever
+            restart += self._of_thrash(job, trained, later=later).total_seconds()
+        if self.start_records.by_capacity:  # hardly ever
+            restart += self._places_lost(job).total_seconds()
+        return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR_S
 
-    def _of_thrash(self, job: RunningJob, *, later: timedelta) -> float:
-        """Return the seconds that a start or a stop counts as which comes to nothing by this stop."""
-        trained = self._trained(job, later=later)
-        if job.stops is None and trained >= SETTLED:
-            return 0.0  # nearly always
-        wasted = self._start_in_vain(job, later=later)
-        protection = self._protection(job, later=later)
+    def _of_thrash(self, job: RunningJob, trained: timedelta, *, later: timedelta) -> timedelta:
+        """Return the time that a start or a stop counts as which comes to nothing by this stop."""
+        wasted = self._start_in_vain(job, trained)
         if trained < SETTLED:
             wasted += IN_VAIN
-        if job.stops is not None and trained < protection:
+        if job.stops is not None and trained < self._protection(job, later=later):
             wasted += job.stops.lost + AGAIN
-        return wasted.total_seconds()
+        return wasted
 
-    def _start_in_vain(self, job: RunningJob, *, later: timedelta) -> timedelta:
+    def _start_in_vain(self, job: RunningJob, trained: timedelta) -> timedelta:
         """Return the start-up of an attempt that has hardly trained; nothing of one that has."""
-        if self._trained(job, later=later) >= SETTLED:
+        if trained >= SETTLED:
             return _NO_TIME
         return (job.training_since or self.now) - job.claimed_at
 
@@ -141,18 +148,14 @@ class PreemptionPrices:
             lost = self._places_lost_by_held[job.held] = chance / (1 - chance) * PLACE_LOST
         return lost
 
-    @cached_property
-    def _places_lost_by_held(self) -> dict[Held, timedelta]:
-        return {}
-
     def _protection(self, job: RunningJob, *, later: timedelta) -> timedelta:
         """Return how long the job trains before it is stopped as readily as others."""
         return _NO_TIME if job.stops is None else job.stops.protects_for(now=self.now + later)
 
-    def _lost(self, job: RunningJob, *, later: timedelta) -> timedelta:
+    def _lost(self, job: RunningJob, trained: timedelta, *, later: timedelta) -> timedelta:
         """Return the work that a stop will lose if nothing is saved until then."""
         if job.training_since is None:
-            return self._trained(job, later=later)
+            return trained
         return work_lost(job, now=self.now) + later
 
     def _trained(self, job: RunningJob, *, later: timedelta) -> timedelta:
@@ -173,16 +176,19 @@ class PreemptionPrices:
             for victim in chosen.victims
             if victim.name not in chosen.kept
         )
-        return waits + sum(self.of_stop(victim, later=later) for victim in chosen.victims)
+        if not later:
+            return waits + sum(map(self.of_stop, chosen.victims))
+        return waits + sum(self._of_later_stop(victim, later=later) for victim in chosen.victims)
 
     def is_small(self, chosen: Chosen, *, later: timedelta = _NO_TIME) -> bool:
         """Tell whether each victim would lose so little work that the cost is not considered."""
         return all(self._loses_little(victim, later=later) for victim in chosen.victims)
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
-        if self._trained(job, later=later) < self._protection(job, later=later):
+        trained = self._trained(job, later=later)
+        if trained < self._protection(job, later=later):
             return False
-        lost = self._lost(job, later=later) + self._start_in_vain(job, later=later)
+        lost = self._lost(job, trained, later=later) + self._start_in_vain(job, trained)
         return lost + self._places_lost(job) <= self.rules.small_loss
 
     def no_price_from(self, job: WaitingJob) -> datetime | None:
@@ -234,18 +240,6 @@ class PreemptionPrices:
         if weight is None:
             weight = self._weights[priority] = 2.0 ** (priority / self.rules.double_every)
         return weight
-
-    @cached_property
-    def _weights(self) -> dict[int, float]:
-        return {}
-
-    @cached_property
-    def _restart_s(self) -> float:
-        return self.rules.restart.total_seconds()
-
-    @cached_property
-    def _unsaved_s(self) -> float:
-        return self.rules.unsaved.total_seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,8 @@ from functools import cached_property, partial
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, fits, total
-from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.account_limits import limited
+from trainmaster.core.planning.account_limits import is_limited, limited
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, TeamEnds, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
@@ -215,12 +214,11 @@ class QueueWalk:
         return True
 
     def _preempt_own(self, job: WaitingJob) -> None:
-        """Preempt within a team at its borrowing limit, for its job that is more urgent than others of it."""
+        """Preempt for a job that a limit keeps from starting: of its team's loans, or of the account."""
         if job.is_refused or self.pauses.key_of(job) is not None:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
-        by_quota = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
-        own = least_shapes(job, by_quota)
+        own = least_shapes(job, [shape for shape, why in refused if is_limited(shape, why, self.capacity)])
         shapes = [shape for shape in own if not self.quotas.loan_refusal(job, shape.vector)]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)

@@ -8,6 +8,9 @@ MOST_ROLES = 20
 """Most roles that a pool keeps records of: in its counters, a row that each claim of the pool writes."""
 MOST_REFUSED_STARTS = 8
 """Most jobs that a role's record names: three of one code pause it, and a few codes may come mixed."""
+SEVERAL = 2
+"""Number of different refused jobs that show that the quota of the type is the cause, not one job's
+request."""
 MOST_SHOWN = 500
 """Most characters of AWS's words, and of a role's ARN, that a record keeps."""
 _KEY_BYTES = 10
@@ -24,6 +27,11 @@ class AccountLimit:
     it."""
     refusals: int
     """Different jobs in a row that were refused; the exponent of the wait."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Tell whether more than one job met it, so that it is the type's and not due to one request."""
+        return self.refusals >= SEVERAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, lacking, on_its_way
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import (
@@ -209,7 +209,9 @@ class Preemptions:
 
     def _others(self, preemptor: Preemptor, hold: PreemptionReservation) -> Chosen:
         team, missing = preemptor.job.team, hold.missing or {}
-        short, stoppable = self.capacity.lacks(hold, team=team), self._stoppable.of(team)
+        # Less is lacking if some came free meanwhile, never more.
+        free = {capacity: max(count, 0) for capacity, count in self.capacity.soon.of(team).items()}
+        short, stoppable = lacking(missing, free), self._stoppable.of(team)
         own = on_its_way(job for job in self._stopping.values() if job.team == team)
         excess = {
             capacity: n - own.get(capacity, 0) for capacity, n in self._excess(team, hold.vector).items()
@@ -221,8 +223,8 @@ class Preemptions:
             capacity: min(n, max(short.get(capacity, 0), excess.get(capacity, 0)))
             for capacity, n in missing.items()
         }
-        lacking = {capacity: count for capacity, count in both.items() if count > 0}
-        return self._least(stoppable.of_team(team), lacking, preemptor)
+        own_short = {capacity: count for capacity, count in both.items() if count > 0}
+        return self._least(stoppable.of_team(team), own_short, preemptor)
 
     def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
         """Choose the lowest priority if that is worth it, else the cheapest, as some were asked already."""
