@@ -166,6 +166,7 @@ def full_job() -> Job:
         ),
         set_by_pool=("RoleArn", "Tags.owner"),
         work_kind="0123456789abcdef:fedc",
+        measured="4 x ml.a: 1.31x",
         priority=7,
         ranked_by="order-1",
         ver=12,

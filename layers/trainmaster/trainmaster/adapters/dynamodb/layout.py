@@ -25,7 +25,6 @@
 | last starts and ends of a warm key | ``WH#pool`` | ``warm-key`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
-| measured speeds (``speed_rows``) | ``KW#pool#team`` | ``kind#shape`` |
 | a team's month | ``U#team#month`` | ``total`` |
 | a job's usage in it | ``U#team#month`` | ``j#name`` |
 | who took what from it | ``U#team#month`` | ``p#time#name`` |

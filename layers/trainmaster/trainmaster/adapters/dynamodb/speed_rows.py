@@ -1,6 +1,7 @@
 """Rows of measured speeds: the last runs of one kind of work in one shape.
 
-An ended attempt writes one of them, and reads none: each run moves the earlier ones by one place.
+Their keys are ``KW#pool#team`` and ``kind#shape``. An ended attempt writes one of them, and reads none: each
+run moves the earlier ones by one place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

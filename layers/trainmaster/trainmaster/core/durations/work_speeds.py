@@ -58,7 +58,7 @@ def speed_of(metrics: Mapping[str, object]) -> WorkSpeed | None:
     """Return the speed that the last values of a job's metrics tell; None if they tell none.
 
     Args:
-        metrics: Values by name of the metric; anything that is no number of a credible size is ignored.
+        metrics: Values by name of the metric; other values than numbers of a credible size are ignored.
     """
     by_name = {name.removeprefix(_PREFIX).lower(): value for name, value in metrics.items()}
     for name, unit in UNITS.items():

@@ -88,6 +88,8 @@ class JobSpec:
     array: TaskOf | None = None  # None: it was submitted by itself
     widths: Widths | None = None
     """Instance counts that it may run with, a shape for each; None: it is not elastic."""
+    measured: str | None = None
+    """Why its shapes are in this order; None: their author has listed them."""
     set_by_pool: tuple[str, ...] | None = None
     """Fields of the request that its pool has changed, such as ``RoleArn``; None: none."""
 

@@ -202,9 +202,7 @@ def as_seen(live: Attempt, seen: Observation) -> Attempt:
 
 
 def _spot_seen(spot: SpotState, seen: Observation) -> SpotState:
-    return (
-        spot if spot.interruptions == seen.interruptions else replace(spot, interruptions=seen.interruptions)
-    )
+    return replace(spot, interruptions=seen.interruptions)
 
 
 def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, reason: Reason) -> Bill:

@@ -27,6 +27,7 @@ from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
 from trainmaster.core.submission.set_by_pool import (
     fields_set_by_pool,
+    measured_warnings,
     override_violations,
     override_warnings,
     with_overrides,
@@ -51,6 +52,7 @@ class Submission:
     """The request as sent, if the queue has added to it; None: nothing was added."""
     key_hash: str | None = None
     """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
+    measured: str | None = None  # why its shapes are in this order; None: their author has listed them
     tasks_hash: str | None = None
     """SHA-256 (hex) of the tasks and their values, of the request of an array."""
 
@@ -125,6 +127,7 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
         warnings=(
             *_default_runtime(submission),
             *(override_warnings(submission.as_sent, submission.body, pool=pool.name) if pool else ()),
+            *measured_warnings(submission.places, submission.measured),
             *unjudged_loss(submission.body, policy.governing.loss),
             *near_misses(submission.body),
         ),
@@ -172,7 +175,7 @@ def new_job(
 
 def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime, known: Known) -> JobSpec:
     """Write down what was submitted, to the millisecond that the table keeps."""
-    ask = submission.ask
+    ask, traits = submission.ask, submission.traits
     entered = now.replace(microsecond=now.microsecond // 1000 * 1000)
     return JobSpec(
         name=ask.name,
@@ -187,8 +190,9 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         checkpoint_uri=ask.checkpoint_uri,
         keep_alive=ask.keep_alive,
         predicted=known.predicted,
-        learned_in=submission.traits.keys,
-        work_kind=submission.traits.work_kind,
+        learned_in=traits.keys,
+        work_kind=traits.work_kind,
+        measured=submission.measured,
         likely=known.likely,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
@@ -271,14 +275,13 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
 
 
 def _bounds(submission: Submission, pool: PoolPolicy, policy: Policy) -> Bounds:
-    places = submission.places
-    return Bounds(ask=submission.ask, team=submission.team, pool=pool, policy=policy, places=places)
+    ask, places = submission.ask, submission.places
+    return Bounds(ask=ask, team=submission.team, pool=pool, policy=policy, places=places)
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
     """Return the error if the priority is too high for a job of the team; None if it is allowed."""
-    team_policy = policy.team(team)
-    ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
+    ceiling = named.max_priority if (named := policy.team(team)) else MAX_PRIORITY
     if priority <= ceiling:
         return None
     return FieldError(
