@@ -144,7 +144,7 @@ def test_a_job_without_checkpoints_is_given_no_spot(api: Api) -> None:
 
 def test_runs_with_the_same_hyperparameters_count_first(api: Api) -> None:
     measure(api)
-    deeper = {"HyperParameters": {"layers": "48"}}
+    deeper: dict[str, Any] = {"HyperParameters": {"layers": "48"}}
     answer = api.call("POST", "/add-job", request_of("bert-3", "cheapest", **deeper))
     assert "measured on 4 runs with other hyperparameters" in answer.json["warnings"][0]["message"]
     for number in range(2):
