@@ -18,6 +18,7 @@ from trainmaster.core.costs.ledger import (
 )
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.durations.traits import learned_key
+from trainmaster.core.durations.work_speeds import LATEST, MeasuredRun, read_run
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, total
@@ -322,6 +323,15 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
             predicted=None if times is None else times.predicted,
             learned=tuple(row.read(now) if row else None for row in found),
         )
+
+    def work_speeds(self, pool: str, team: str, work_kind: str) -> tuple[MeasuredRun, ...]:
+        kept = [
+            read_run(work_kind, text)
+            for (whose, _), texts in sorted(self._tables.pools[pool].speeds.items())
+            if whose == team
+            for text in texts[:LATEST]
+        ]
+        return tuple(run for run in kept if run is not None)
 
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
         return min(most, sum(entry.rank < rank for entry in self._in_turn(pool)))

@@ -6,12 +6,15 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.durations.learned_rows import LearnedRow
 from trainmaster.core.durations.traits import learned_key, notes_places
+from trainmaster.core.durations.work_speeds import run_text
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.history.journal import warm_pool_over
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.measured_runs import measured_run
+from trainmaster.core.jobs.model import Job, JobSpec, JobState
 from trainmaster.core.jobs.run_time import counted_time
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import start_lesson
@@ -382,6 +385,7 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
         pool.served |= served_by(ended, at=at)
         pool.past_use[spec.team] = added(pool.past_use.get(spec.team, {}), ended, at=at)
         count_spot(self._tables, ended, at=at)
+        _note_speed(pool, spec, ended)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
             last = counted_time(spec, ended, (ended.ended_at or at) - ended.training_since)
             trained = change.before.checkpointed + last
@@ -397,6 +401,12 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
                     pool.learned[kind] = row.after_placed(whole, place, ended_at=at)
                 else:
                     pool.learned[kind] = row.after(whole, ended_at=at)
+
+
+def _note_speed(pool: PoolRows, spec: JobSpec, ended: Attempt) -> None:
+    run = measured_run(spec, ended)
+    if run is not None and spec.work_kind is not None:
+        pool.speeds[spec.team, run.shape].insert(0, run_text(spec.work_kind, run))
 
 
 def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:

@@ -58,6 +58,8 @@ class PoolRows:
     learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
     """By team and key of ``Traits.keys``; by the key alone where all teams share it."""
     """By (team, lane)."""
+    speeds: defaultdict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Runs as rows keep them, the newest first, by team and shape."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""
     history_since: datetime | None = None

@@ -7,6 +7,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+from trainmaster.core.costs.prices import SPOT_SHARE
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.request.options import Alternative
 
@@ -31,8 +32,6 @@ from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError, Problem
 
-SPOT_SHARE = 0.5
-"""Share of the on-demand price assumed for spot. AWS says up to 90 % less; the bill comes later."""
 HOURS_AGAIN = 0.5
 """Hours of work an interruption costs a job with checkpoints: a start-up, and the work since the newest
 one."""

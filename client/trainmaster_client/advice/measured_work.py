@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from trainmaster.core.costs.prices import SPOT_SHARE
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.request.options import Alternative
 
-from trainmaster_client.advice.assessments import SPOT_SHARE, Assessment, MeasuredSpeed
+from trainmaster_client.advice.assessments import Assessment, MeasuredSpeed
 from trainmaster_client.advice.shapes import shape_text
 from trainmaster_client.http.answers import printable
 

@@ -11,7 +11,7 @@ from trainmaster.core.jobs.widths import BadWidthsError, Widths, read_widths
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.program_shapes import Strategy
 from trainmaster.core.memory.training_runs import Run
-from trainmaster.core.request.options import ALTERNATIVES, ELASTIC, READERS, Alternative
+from trainmaster.core.request.options import ALTERNATIVES, CHEAPEST, ELASTIC, READERS, Alternative
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.manifests.network import efa_interfaces
@@ -104,7 +104,7 @@ def _widths(request: Request) -> Widths | None:
 
 def alternatives_tag(request: Request) -> str | None:
     values = [tag.get("Value") for tag in _tags(request) if tag.get("Key") == ALTERNATIVES]
-    return str(values[0]) if values else None
+    return str(values[0]) if values and values[0] != CHEAPEST else None
 
 
 def with_shapes(request: Request, shapes: str | None) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from trainmaster.core.costs.prices import SPOT_SHARE
 from trainmaster.core.request.options import ALTERNATIVES, Alternative
 
-from trainmaster_client.advice.assessments import SPOT_SHARE, Assessment, Assessor
+from trainmaster_client.advice.assessments import Assessment, Assessor
 from trainmaster_client.advice.measured_work import (
     Run,
     first_measured,

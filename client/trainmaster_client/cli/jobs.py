@@ -162,6 +162,8 @@ def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
             estimate = " (estimate)" if key == "cost_usd" and document.get("cost_is_estimate") else ""
             value = f"{document[key]:.2f}" if key == "cost_usd" else printable(document[key])
             yield f"  {label}: {value}{estimate}"
+    if because := document.get("shapes_because"):
+        yield f"  shapes: {printable(because)}"
     if fields := document.get("set_by_pool"):
         yield f"  set by the pool: {', '.join(printable(field) for field in fields)}"
     if start := document.get("estimated_start"):

@@ -99,8 +99,10 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
     if not job.is_waiting:
         yield f"{job.name} does not wait: it is {job.state}{f' - {job.why}' if job.why else ''}"
         yield from (f"  {warning}" for attempt in job.attempts for warning in attempt.warnings)
+        yield from _shapes_line(document)
         return
     yield f"{job.name}: {place_line(job)}"
+    yield from _shapes_line(document)
     start = document.get("estimated_start")
     if isinstance(start, dict):
         yield f"  {likely_start(start, now=now)}"
@@ -110,6 +112,12 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
     if isinstance(share, dict) and share.get("message"):
         yield f"  Fair share: {printable(share['message'])}"
     yield from _report_lines(wait_report(job, others), now)
+
+
+def _shapes_line(document: Document) -> Iterator[str]:
+    """Yield why its shapes are tried in their order, if measured work per dollar decided that."""
+    if because := document.get("shapes_because"):
+        yield f"  Shapes: {printable(because)}"
 
 
 def _report_lines(report: WaitReport, now: datetime) -> Iterator[str]:

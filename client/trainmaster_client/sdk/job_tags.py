@@ -29,7 +29,7 @@ class JobOptions(TypedDict, total=False):
     """0 to 5 failures that the queue tries again; the policy may allow fewer."""
     on_oom: Literal["halve_batch"] | None
     """Change that a retry makes after the GPUs' memory ran out; None makes none."""
-    alternatives: Sequence[str] | None
+    alternatives: Sequence[str] | str | None
     """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``;
     ``@any`` stands for each subnet of the request."""
     plan: Literal["first", "only", "never"] | None
@@ -47,6 +47,7 @@ class JobOptions(TypedDict, total=False):
 
 
 MAX_PRIORITY = 1000
+CHEAPEST = "cheapest"
 MAX_RETRIES = 5
 MAX_VALUE_LENGTH = 256
 """Source: SageMaker API reference, Tag."""
@@ -67,7 +68,8 @@ _HINTS: Mapping[str, str] = {
     "elastic": "give a text like '2-8' or '2-8:2', or a list of counts like [2, 4, 8], the least first",
     "after_failed": "give 'hold' or 'stop'",
     "hold_open": "give a time from 1m to 24h, like '30m', or 'failure:30m'",
-    "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
+    "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot'],"
+    " or 'cheapest'",
 }
 
 
@@ -109,6 +111,8 @@ def _is_name(value: object) -> bool:
 
 
 def _are_shapes(value: object) -> bool:
+    if value == CHEAPEST:
+        return True
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         return False
     return all(isinstance(shape, str) and _SHAPE.fullmatch(shape) for shape in value) and len(

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
+from trainmaster.core.durations.work_speeds import WorkSpeed
 from trainmaster.core.jobs.attempts import Attempt, LossWatch, Preemptor, Reason, StatusStart, StopsInARow
 from trainmaster.core.jobs.elastic_state import ElasticState, RunTimeLimits, TrainingProgress
 from trainmaster.core.jobs.end_conditions import (
@@ -95,6 +96,7 @@ def full_attempt() -> Attempt:
         warm_start=True,
         interruptions=3,
         trained=minutes(44),
+        speed=WorkSpeed(unit="tokens", per_1000_s=7_090_500),
         statuses=(
             StatusStart(status="Training", at=NOON + minutes(4)),
             StatusStart(status="Stopped", at=NOON + minutes(55)),
@@ -163,6 +165,8 @@ def full_job() -> Job:
             progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
         ),
         set_by_pool=("RoleArn", "Tags.owner"),
+        work_kind="0123456789abcdef:fedc",
+        measured="4 x ml.a: 1.31x",
         priority=7,
         ranked_by="order-1",
         ver=12,

@@ -361,6 +361,7 @@ def test_the_story_of_a_job() -> None:
     )
     one = attempt("a", training_job_arn="arn:a", status="Stopped", secondary_status="Stopped", ended_at=NOON)
     assert story_view(job("a"), (one,), (line, again)) == {
+        "shapes_because": None,
         "set_by_pool": [],
         "attempts": [
             {

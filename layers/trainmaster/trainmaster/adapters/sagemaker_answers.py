@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from trainmaster.core.diagnosis.evidence import without_secrets
+from trainmaster.core.durations.work_speeds import speed_of
 from trainmaster.core.jobs.attempts import StatusStart
 from trainmaster.core.jobs.observations import TERMINAL_STATUSES, Observation, TrainingInterval
 from trainmaster.core.policy.plan_windows import PlanSeen, Window
@@ -79,7 +80,14 @@ def observation_of(answer: Mapping[str, Any]) -> Observation:
             StatusStart(status=transition["Status"], at=in_milliseconds(transition["StartTime"]))
             for transition in _transitions(answer)
         ),
+        speed=speed_of(_last_metrics(answer)),
     )
+
+
+def _last_metrics(answer: Mapping[str, Any]) -> dict[str, object]:
+    """Return the last value of each metric. Source: SageMaker API reference, FinalMetricDataList."""
+    metrics = answer.get("FinalMetricDataList") or ()
+    return {str(metric.get("MetricName")): metric.get("Value") for metric in metrics}
 
 
 _FOR_JOBS = "training-job"

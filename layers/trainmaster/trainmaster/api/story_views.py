@@ -18,6 +18,7 @@ def story_view(
 ) -> View:
     """Show what only the view of a single job has; if there are too many attempts, the newest."""
     return {
+        "shapes_because": job.spec.measured,
         "set_by_pool": list(job.spec.set_by_pool or ()),
         "attempts": fitting(map(_attempt_view, reversed(attempts)))[::-1],
         "history": [_history_view(line) for line in history],

@@ -26,6 +26,7 @@ from trainmaster.core.submission.admission import (
     submission_of,
     ulid,
 )
+from trainmaster.core.submission.cheapest_shapes import Market, wants_cheapest, with_cheapest
 from trainmaster.core.submission.identity import team_for
 from trainmaster.core.submission.parents import Parents
 
@@ -58,7 +59,24 @@ def made_by(context: RequestContext, body: Mapping[str, Any], *, team: str | Non
     if team is None or not context.is_admin:
         wanted = team or read_request(body).options.team
         team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    return submission_of(body, team=team, submitted_by=context.caller.arn, policy=context.policy)
+    made = submission_of(body, team=team, submitted_by=context.caller.arn, policy=context.policy)
+    return _with_shapes(context, made) if wants_cheapest(made) else made
+
+
+def _with_shapes(context: RequestContext, submission: Submission) -> Submission:
+    """Write the shapes for ``cheapest``. Raises InvalidRequestError if too little was measured."""
+    types = sorted({capacity.instance_type for capacity in submission.ask.vector})
+    pool = context.policy.pool_of(types)
+    if pool is None:
+        return submission  # the verdict says so
+    market = Market(
+        pool=pool,
+        prices=context.policy.price_table,
+        saves_checkpoints=submission.ask.checkpoint_uri is not None,
+    )
+    kind = submission.traits.work_kind
+    runs = context.outside.reader.work_speeds(pool.name, submission.team, kind)
+    return with_cheapest(submission, runs, market, now=context.outside.clock())
 
 
 def require_version(entrance: Entrance, version: int | None) -> None:

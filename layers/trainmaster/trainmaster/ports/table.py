@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from trainmaster.core.call_rate import CallRate
 from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.durations.work_speeds import MeasuredRun
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
@@ -286,13 +287,11 @@ class PoolReader(Protocol):
     def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
         """Read all that a team's submission needs before it is written, in one call unless rows are broken.
 
-        Args:
-            pool: The pool that the job would wait in.
-            team: The job's team.
-            lane: The lane of its shapes, as text.
-            learned: ``Traits.keys``.
-            now: The time of the submission.
+        ``lane`` is that of the job's shapes, as text, and ``learned`` its ``Traits.keys``.
         """
+
+    def work_speeds(self, pool: str, team: str, work_kind: str) -> tuple[MeasuredRun, ...]:
+        """Read the measured runs of a kind of work (``Traits.work_kind``) in all shapes, in one query."""
 
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
         """Count entries before a rank in one call, without those of earlier lanes not yet in order."""

@@ -118,13 +118,13 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         pytest.param(
             {"alternatives": "ml.g5.4xlarge=4"},
             "alternatives: 'ml.g5.4xlarge=4' is not allowed; give a list of shapes, each once, like "
-            "['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
+            "['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot'], or 'cheapest'",
             id="text for a list",
         ),
         pytest.param(
             {"alternatives": ["ml.g5.4xlarge=4"] * 2},
             "alternatives: ['ml.g5.4xlarge=4', 'ml.g5.4xlarge=4'] is not allowed; give a list of shapes, "
-            "each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
+            "each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot'], or 'cheapest'",
             id="a shape twice",
         ),
         pytest.param(
@@ -166,3 +166,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidOptionsError) as caught:
         job_tags(priority=-1, retries=9)
     assert [problem.field for problem in caught.value.problems] == ["priority", "retries"]
+
+
+def test_the_word_cheapest_stands_for_a_list_of_shapes() -> None:
+    assert job_tags(alternatives="cheapest") == [{"Key": "trainmaster:alternatives", "Value": "cheapest"}]

@@ -9,6 +9,7 @@ from trainmaster.adapters.dynamodb import layout, retention
 from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_task, throttle_claims
 from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
 from trainmaster.adapters.dynamodb.learned_lengths import teach
+from trainmaster.adapters.dynamodb.speed_rows import note_speed
 from trainmaster.adapters.dynamodb.start_rows import note_start
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.warm_histories import note_warm_lessons
@@ -126,6 +127,7 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         counters.put[layout.served(kind)] = [served.instances, epoch_ms(served.at)]
     _past_use(updates[layout.team_key(spec.pool, spec.team)], attempt, at=at)
     _spot_day(updates, attempt, at=at)
+    note_speed(updates, spec, attempt)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
     last = counted_time(spec, attempt, (attempt.ended_at or at) - attempt.training_since)

@@ -21,12 +21,14 @@ from trainmaster.adapters.dynamodb.pool_rows import (
     warm_row,
 )
 from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
+from trainmaster.adapters.dynamodb.speed_rows import runs_in, speeds_prefix
 from trainmaster.adapters.dynamodb.warm_histories import MOST_KEYS, warm_history, warm_history_key
 from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.array_steps import array_parents, in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.durations.decay import eras_read
 from trainmaster.core.durations.learned_rows import LearnedRow, merged
+from trainmaster.core.durations.work_speeds import MeasuredRun
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import total
 from trainmaster.core.jobs.model import Job, epoch_ms
@@ -253,6 +255,10 @@ class PoolReads(QueueReads, ArrayReads):
         """Merge what was learned about one kind of jobs; an item that cannot be understood is left out."""
         years = list(self._understood(items, learned_year))
         return merged(years) if years else None
+
+    def work_speeds(self, pool: str, team: str, work_kind: str) -> tuple[MeasuredRun, ...]:
+        partition, prefix = speeds_prefix(pool, team, work_kind)
+        return tuple(runs_in(self._rows.query(partition, SortKeys.beginning(prefix)), work_kind))
 
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
         before = SortKeys.before(layout.rank_text(*rank))

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.durations.work_speeds import work_kind
 
 SLOTS = 4096
 """Number of histograms of a team on one level: more kinds of jobs share them, so no team can have more
@@ -72,6 +73,11 @@ class Traits:
         if self.hyperparameters is not None:
             contents[Level.PROGRAM] = (self.team, program, self.image, self.hyperparameters, *shape)
         return tuple(f"{level}{_slot(contents[level])}" for level in Level if level in contents)
+
+    @property
+    def work_kind(self) -> str:
+        """Kind of work, in whatever shape: its speeds are compared with each other."""
+        return work_kind(self.team, base_name(self.name), self.image, self.hyperparameters)
 
 
 def learned_key(team: str, key: str) -> tuple[str, str]:

@@ -61,6 +61,7 @@ def _past(attempt: Attempt, change: Change) -> PastAttempt:
         interruptions=attempt.spot.interruptions,
         checkpoint_at=attempt.checkpoint.last,
         statuses=attempt.statuses,
+        speed=attempt.speed,
     )
 
 

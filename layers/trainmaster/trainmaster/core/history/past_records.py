@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from trainmaster.core.durations.work_speeds import WorkSpeed
 from trainmaster.core.jobs.attempts import StatusStart
 from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.instances import Capacity, Vector
@@ -70,6 +71,8 @@ class PastAttempt:
     """The newest checkpoint that was seen; None if none was, or an earlier release made the record."""
     statuses: tuple[StatusStart, ...] | None = None
     """Secondary statuses that it went through; None if unknown, or an earlier release made the record."""
+    speed: WorkSpeed | None = None
+    """Samples or tokens a second; None if its metrics told none, or an earlier release made the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from trainmaster.core.durations.work_speeds import WorkSpeed
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.instances import CapacityType, Shape, Vector
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
@@ -204,6 +205,8 @@ class Attempt:
     one."""
     statuses: tuple[StatusStart, ...] | None = None
     """Secondary statuses that it went through, its end last; None before its end, or if not known."""
+    speed: WorkSpeed | None = None
+    """Samples or tokens a second as its program printed them last; None before its end, or if not known."""
     preempted_for: Preemptor | None = None
     stop_sent: bool = False
     """Whether SageMaker accepted our StopTrainingJob."""

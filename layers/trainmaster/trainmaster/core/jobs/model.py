@@ -73,6 +73,8 @@ class JobSpec:
     """Mean of the team's last two run times in this shape, when it was submitted."""
     learned_in: tuple[str, ...] | None = None
     """``Traits.keys``, the most specific first; None: an earlier release submitted it."""
+    work_kind: str | None = None
+    """``Traits.work_kind``; None: an earlier release submitted it, or it bypassed the queue."""
     likely: LikelyLengths | None = None
     """Run times in those histograms when it was submitted; None: they were empty."""
     retries: int | None = None
@@ -88,6 +90,8 @@ class JobSpec:
     widths: Widths | None = None
     """Instance counts that it may run with, a shape for each; None: it is not elastic."""
     hold_open: HoldOpen | None = None  # None: its container waits for no visitor
+    measured: str | None = None
+    """Why its shapes are in this order; None: their author has listed them."""
     set_by_pool: tuple[str, ...] | None = None
     """Fields of the request that its pool has changed, such as ``RoleArn``; None: none."""
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
+from trainmaster.core.durations.work_speeds import WorkSpeed
 from trainmaster.core.jobs.attempts import StatusStart
 
 TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
@@ -58,6 +59,8 @@ class Observation:
     """Times in status Training, the oldest first; empty where only the start of the first is known."""
     statuses: tuple[StatusStart, ...] = ()
     """SecondaryStatusTransitions, the oldest first."""
+    speed: WorkSpeed | None = None
+    """Samples or tokens a second, as FinalMetricDataList has it; None if no metric in it tells that."""
 
     def trained_by(self, instant: datetime) -> timedelta:
         """Return the time in status Training up to an instant or its end, interruptions left out."""

@@ -172,6 +172,7 @@ def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times
         live,
         trained=times.trained,
         statuses=_statuses(seen),
+        speed=None if seen is None else seen.speed,
         end=AttemptEnd(at=times.ended_at, reason=reason, lost=max(times.lost, times.idle)),
         diagnosis=end.diagnosis,
         bill=_bill(job, live, seen, times, reason),
@@ -201,9 +202,7 @@ def as_seen(live: Attempt, seen: Observation) -> Attempt:
 
 
 def _spot_seen(spot: SpotState, seen: Observation) -> SpotState:
-    return (
-        spot if spot.interruptions == seen.interruptions else replace(spot, interruptions=seen.interruptions)
-    )
+    return replace(spot, interruptions=seen.interruptions)
 
 
 def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, reason: Reason) -> Bill:

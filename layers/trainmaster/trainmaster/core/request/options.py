@@ -24,6 +24,8 @@ PREEMPTIBLE = "trainmaster:preemptible"
 RETRIES = "trainmaster:retries"
 ON_OOM = "trainmaster:on_oom"
 ALTERNATIVES = "trainmaster:alternatives"
+CHEAPEST = "cheapest"
+"""Stands in that tag for the pool's shapes by measured work per dollar."""
 ANY_SUBNET = "any"
 """Stands in a shape of that tag for each subnet of the request."""
 AFTER = "trainmaster:after"
@@ -160,6 +162,8 @@ def _on_oom(text: str) -> OnOom:
 
 
 def _alternatives(text: str) -> tuple[Alternative, ...]:
+    if text == CHEAPEST:  # the submission writes the shapes in its place, once the pool is known
+        return ()
     alternatives = tuple(_alternative(part) for part in text.split(" "))
     if len(set(alternatives)) < len(alternatives):
         raise BadOptionError("names the same shape twice", "name each shape once, the best first")
@@ -172,7 +176,7 @@ def _alternative(text: str) -> Alternative:
         raise BadOptionError(
             "is not a list of shapes",
             "write type=count, then :spot and @subnet-id or @any if wanted, one space between two shapes:"
-            " ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1",
+            f" ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1; or {CHEAPEST} alone",
         )
     capacity_type = CapacityType.SPOT if match["spot"] else CapacityType.ON_DEMAND
     return Alternative(

@@ -17,7 +17,7 @@ from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.refusal_records import role_digest
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
-from trainmaster.core.request.completion import DEFAULT_RUNTIME, has_runtime, with_runtime
+from trainmaster.core.request.completion import has_runtime, with_runtime
 from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near_misses
 from trainmaster.core.request.request import Ask, read_request, traits_of
 from trainmaster.core.request.strict_json import body_hash
@@ -26,8 +26,10 @@ from trainmaster.core.submission.held_container_bounds import hold_open_violatio
 from trainmaster.core.submission.never_fits import Bounds, no_pool, two_pools
 from trainmaster.core.submission.plan_refusals import PlanRefusals
 from trainmaster.core.submission.request_places import Places
+from trainmaster.core.submission.run_time_tip import default_run_time_warnings
 from trainmaster.core.submission.set_by_pool import (
     fields_set_by_pool,
+    measured_warnings,
     override_violations,
     override_warnings,
     with_overrides,
@@ -52,6 +54,7 @@ class Submission:
     """The request as sent, if the queue has added to it; None: nothing was added."""
     key_hash: str | None = None
     """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
+    measured: str | None = None  # why its shapes are in this order; None: their author has listed them
     tasks_hash: str | None = None
     """SHA-256 (hex) of the tasks and their values, of the request of an array."""
 
@@ -124,25 +127,14 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
         ),
         audited=tuple(violation for violation in broken if violation.mode is Mode.AUDIT),
         warnings=(
-            *_default_runtime(submission),
+            *default_run_time_warnings(submission.as_sent, submission.ask),
             *(override_warnings(submission.as_sent, submission.body, pool=pool.name) if pool else ()),
+            *measured_warnings(submission.places, submission.measured),
             *unjudged_loss(submission.body, policy.governing.loss),
             *hold_open_warnings(submission.ask, policy.price_table, submission.places),
             *near_misses(submission.body),
         ),
     )
-
-
-def _default_runtime(submission: Submission) -> Iterator[FieldError]:
-    if submission.sent is not None and not has_runtime(submission.sent):
-        seconds = int(submission.ask.max_runtime.total_seconds())
-        usual = int(DEFAULT_RUNTIME.total_seconds())
-        whose = "SageMaker's own default" if seconds == usual else "which is what max_runtime allows"
-        yield FieldError(
-            field=Places.RUNTIME,
-            message=f"is not given: the job is stopped after {seconds} s, {whose}",
-            hint="give the seconds after which SageMaker is to stop it",
-        )
 
 
 def new_job(
@@ -174,7 +166,7 @@ def new_job(
 
 def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime, known: Known) -> JobSpec:
     """Write down what was submitted, to the millisecond that the table keeps."""
-    ask = submission.ask
+    ask, traits = submission.ask, submission.traits
     entered = now.replace(microsecond=now.microsecond // 1000 * 1000)
     return JobSpec(
         name=ask.name,
@@ -189,7 +181,9 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         checkpoint_uri=ask.checkpoint_uri,
         keep_alive=ask.keep_alive,
         predicted=known.predicted,
-        learned_in=submission.traits.keys,
+        learned_in=traits.keys,
+        work_kind=traits.work_kind,
+        measured=submission.measured,
         likely=known.likely,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
@@ -274,14 +268,13 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
 
 
 def _bounds(submission: Submission, pool: PoolPolicy, policy: Policy) -> Bounds:
-    places = submission.places
-    return Bounds(ask=submission.ask, team=submission.team, pool=pool, policy=policy, places=places)
+    ask, places = submission.ask, submission.places
+    return Bounds(ask=ask, team=submission.team, pool=pool, policy=policy, places=places)
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
     """Return the error if the priority is too high for a job of the team; None if it is allowed."""
-    team_policy = policy.team(team)
-    ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
+    ceiling = named.max_priority if (named := policy.team(team)) else MAX_PRIORITY
     if priority <= ceiling:
         return None
     return FieldError(

@@ -41,7 +41,11 @@ def fields_set_by_pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> t
     """Name the fields in which the two requests differ, such as ``RoleArn`` and ``Tags.owner``."""
     fields = [name for name in ("RoleArn", "VpcConfig") if before.get(name) != after.get(name)]
     tags_before, tags_after = _tags(before), _tags(after)
-    fields += [f"Tags.{name}" for name, value in tags_after.items() if tags_before.get(name) != value]
+    fields += [
+        f"Tags.{name}"
+        for name, value in tags_after.items()
+        if tags_before.get(name) != value and name != ALTERNATIVES  # whose shapes were measured, not set
+    ]
     return tuple(fields)
 
 
@@ -56,6 +60,16 @@ def override_warnings(
             field=name,
             message=f"is set by pool {pool}: {written}",
             hint="nothing to do; pools[].overrides of the policy says so",
+        )
+
+
+def measured_warnings(places: Places, measured: str | None) -> Iterator[FieldError]:
+    """Yield the shapes that ``cheapest`` stood for; ``measured`` says why, None where it was not written."""
+    if measured is not None:
+        listed = _tags(places.body)[ALTERNATIVES]
+        hint = "nothing to do; list shapes in the tag to have another order"
+        yield FieldError(
+            field=places.tag(ALTERNATIVES), message=f"stands for {listed}. {measured}", hint=hint
         )
 
 

@@ -6,7 +6,15 @@ from difflib import get_close_matches
 from trainmaster.core.errors import BadOptionError, quoted
 from trainmaster.core.field_paths import Path
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
-from trainmaster.core.request.options import ALTERNATIVES, PLAN, READERS, TAG_PREFIX, PlanUse, nearest_option
+from trainmaster.core.request.options import (
+    ALTERNATIVES,
+    CHEAPEST,
+    PLAN,
+    READERS,
+    TAG_PREFIX,
+    PlanUse,
+    nearest_option,
+)
 from trainmaster.core.request.strict_json import Mistake
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
@@ -252,6 +260,15 @@ def plan_mistakes(body: Section) -> Iterator[Mistake]:
     if named and alternatives is not None:
         hint = f"remove the tag, or write {PLAN}=only instead of the ARN"
         yield Mistake(("Tags", index), f"{ALTERNATIVES} cannot be used together with a plan's ARN", hint)
-    elif alternatives is not None and ":spot" in alternatives:
+    elif alternatives is not None:
+        yield from _off_plans(alternatives, ("Tags", index, "Value"))
+
+
+def _off_plans(alternatives: str, place: Path) -> Iterator[Mistake]:
+    """Check the shapes of a job that is to run on plans only."""
+    if ":spot" in alternatives:
         message = f"of {ALTERNATIVES} has a spot shape, but the job is to run on plans only"
-        yield Mistake(("Tags", index, "Value"), message, f"remove :spot, or write {PLAN}=first")
+        yield Mistake(place, message, f"remove :spot, or write {PLAN}=first")
+    if alternatives == CHEAPEST:
+        message = f"of {ALTERNATIVES} is {CHEAPEST}, but plans are paid for in advance and have no price"
+        yield Mistake(place, message, f"list the shapes, or write {PLAN}=first")
