@@ -186,7 +186,7 @@ class Assessor:
     ) -> None:
         self._api = api
         self._team = team
-        self._request = renamed(request)
+        self._own, self._request = request, renamed(request)
         self.is_elastic = is_elastic(request)
         self._scores = scores
         self._report = report
@@ -203,6 +203,12 @@ class Assessor:
         if len(refusals) == len(results):
             raise refusals[0]
         return with_run_times([assessment for assessment, _ in results], longest=longest_hours(self._request))
+
+    def speeds(self) -> Sequence[Mapping[str, Any]]:
+        """Return what the stack has measured of the program, by shape; it goes by the job's own name."""
+        answer = self._api.try_job(with_shapes(self._own, None), team=self._team)
+        speeds: Sequence[Mapping[str, Any]] = answer.get("measured_speeds") or ()
+        return speeds
 
     def try_shapes(self, shapes: str) -> Document:
         """Try the request with these alternatives as a dry run."""

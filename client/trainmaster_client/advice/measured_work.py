@@ -23,10 +23,12 @@ Description = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training job in one shape."""
+    """One training job in one shape, or the usual one of several."""
 
     shape: Alternative
     per_second: float
+    times: int = 1
+    """Number of training jobs that it stands for."""
 
 
 def run_of_description(description: Description, metric: str) -> Run | str:
@@ -56,6 +58,15 @@ def run_of_description(description: Description, metric: str) -> Run | str:
     return Run(shape=Alternative(capacity=capacity, count=int(count), subnet=None), per_second=float(value))
 
 
+def run_of_speed(speed: Mapping[str, Any]) -> Run:
+    """Read what the API says of one shape (``measured_speeds`` of a dry run)."""
+    capacity = Capacity(
+        instance_type=str(speed["instance_type"]), capacity_type=CapacityType(speed["capacity_type"])
+    )
+    shape = Alternative(capacity=capacity, count=int(speed["instances"]), subnet=None)
+    return Run(shape=shape, per_second=float(speed["per_second"]), times=int(speed["runs"]))
+
+
 def measured_shapes(runs: Iterable[Run]) -> list[Alternative]:
     """Return the shapes of the runs, each once, in their order."""
     return list(dict.fromkeys(run.shape for run in runs))
@@ -65,7 +76,7 @@ def with_speeds(assessments: Sequence[Assessment], runs: Sequence[Run], metric: 
     """Give each assessment the median speed of the runs in its shape, whatever subnet they were in."""
     speeds: dict[str, list[float]] = {}
     for run in runs:
-        speeds.setdefault(shape_text(run.shape), []).append(run.per_second)
+        speeds.setdefault(shape_text(run.shape), []).extend([run.per_second] * run.times)
     return [_with_speed(assessment, speeds, metric) for assessment in assessments]
 
 

@@ -27,7 +27,7 @@ from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.dry_run import end_words
-from trainmaster_client.cli.measured_runs import runs_of
+from trainmaster_client.cli.measured_runs import kept_runs, runs_of
 from trainmaster_client.cli.plan_advice import PlanOptions, advise_plans
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, AsTeam, OptionalRequestFile, parse_request
@@ -50,13 +50,15 @@ class ShapeOptions:
     by: Annotated[
         By,
         typer.Option(
-            help="What matters: an early start, a low cost, few interruptions, work per dollar (--measured)."
+            help="What matters: an early start, a low cost, few interruptions, work per dollar as measured."
         ),
     ] = By.START
     measured: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="JOB", help="A job that trained the same model: its shapes are compared by their speed."
+            metavar="JOB",
+            help="A job that trained the same model: its shapes are compared by their speed. Without any,"
+            " --by work takes what the stack has measured.",
         ),
     ] = None
     metric: Annotated[
@@ -65,12 +67,13 @@ class ShapeOptions:
     ] = "train:tok_s"
     team: AsTeam = None
 
-    def check(self) -> None:
-        if self.by is By.WORK and not self.measured:
-            raise InvalidArgumentError(
-                "--by work compares shapes by the speed of earlier runs.",
-                hint="Name some: --measured JOB, several times.",
-            )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """How fast earlier runs were, by a metric that all of them have."""
+
+    metric: str
+    runs: Sequence[Run]
 
 
 _SOURCES = {
@@ -100,14 +103,16 @@ def advise(
         raise InvalidArgumentError(
             "FILE is missing.", hint="Give a CreateTrainingJob request, or --plans for training plans."
         )
-    compared.check()
     request = parse_request(file.read(), source=file.name)
     extra = [shape for text in compared.shape or () for shape in read_shapes(text, where="--shape")]
     with _progress() as report:
         api = connect(quiet=True)
-        runs = runs_of(api, compared.measured or (), compared.metric, report=report)
+        runs, metric = runs_of(api, compared.measured or (), compared.metric, report=report), compared.metric
         assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=compared.team)
-        order, best, tried = _advice(assessor, [*extra, *measured_shapes(runs)], compared, runs)
+        if compared.by is By.WORK and not runs:
+            runs, metric = kept_runs(assessor)
+        measured = Measured(metric=metric, runs=runs)
+        order, best, tried = _advice(assessor, [*extra, *measured_shapes(runs)], compared.by, measured)
     if as_json_:
         print_json(as_json(order, best, tried))
     else:
@@ -118,13 +123,13 @@ def advise(
 
 
 def _advice(
-    assessor: Assessor, extra: list[Alternative], compared: ShapeOptions, runs: Sequence[Run]
+    assessor: Assessor, extra: list[Alternative], by: By, measured: Measured
 ) -> tuple[list[Assessment], Recommendation | None, Document | None]:
     """Return the assessments in order, the best one, and the dry run of the tag that names it."""
     try:
-        assessments = with_speeds(assessor.assess(extra), runs, compared.metric)
-        order = ranked(assessments, compared.by)
-        best = recommend(order, compared.by)
+        assessments = with_speeds(assessor.assess(extra), measured.runs, measured.metric)
+        order = ranked(assessments, by)
+        best = recommend(order, by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     if (

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.advice.measured_work import Run, run_of_description
+from trainmaster_client.advice.assessments import Assessor
+from trainmaster_client.advice.measured_work import Run, run_of_description, run_of_speed
 from trainmaster_client.api import ApiClient
 from trainmaster_client.cli.connection import aws_client
 from trainmaster_client.cli.screen import say
-from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import job_view
 
@@ -47,3 +48,22 @@ def _attempts(api: ApiClient, job: str, metric: str) -> Iterator[Run | str]:
         except BotoCoreError as error:
             run = f"SageMaker cannot be asked: {printable(error)}"
         yield run if isinstance(run, Run) else f"{name}: {run}"
+
+
+def kept_runs(assessor: Assessor) -> tuple[list[Run], str]:
+    """Return what the stack has measured of the request's program, and the unit of it.
+
+    Raises:
+        InvalidArgumentError: It has measured nothing.
+    """
+    speeds = assessor.speeds()
+    if not speeds:
+        raise InvalidArgumentError(
+            "--by work compares shapes by the speed of earlier runs, and none of this program was measured.",
+            hint="Name jobs that trained the same model: --measured JOB, several times. Or let some run: with"
+            " MetricDefinitions for train:tok_s or samples_per_second each is measured after 5 minutes.",
+        )
+    try:
+        return [run_of_speed(speed) for speed in speeds], f"{speeds[0]['unit']} a second"
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedViewError(f"measured_speeds: {type(error).__name__}: {error}") from error

@@ -88,6 +88,19 @@ def test_the_dry_run_says_the_same_and_stores_nothing(api: Api) -> None:
     assert api.reader.job("bert-3") is None
 
 
+def test_any_dry_run_shows_what_was_measured_of_the_program(api: Api) -> None:
+    measure(api)
+    train(api, "bert-30", ONE_LARGE, 16.0, unit="samples")
+    answer = api.call("POST", "/add-job", request_of("bert-3", ONE_LARGE), query={"dry_run": "true"})
+    measured = {"unit": "tokens", "runs": 2}
+    assert answer.json["measured_speeds"] == [
+        {"instance_type": LARGE, "capacity_type": "on-demand", "instances": 1, "per_second": 1600} | measured,
+        {"instance_type": SMALL, "capacity_type": "spot", "instances": 4, "per_second": 1200} | measured,
+    ]
+    other = request_of("gpt-1", ONE_LARGE)
+    assert not api.call("POST", "/add-job", other, query={"dry_run": "true"}).json["measured_speeds"]
+
+
 def test_the_same_request_again_is_the_same_job_whatever_was_measured_meanwhile(api: Api) -> None:
     measure(api)
     request = request_of("bert-3", "cheapest")

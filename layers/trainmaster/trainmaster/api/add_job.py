@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from trainmaster.api.add_array import submit_array, task_name_taken, try_array
 from trainmaster.api.asked_arrays import tagged
-from trainmaster.api.dry_run import UNFORESEEN, foresee
+from trainmaster.api.dry_run import UNFORESEEN, foresee, measured_speeds
 from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
@@ -207,6 +207,7 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
         "usd_per_hour": foreseen.usd_per_hour,
         "estimated_cost_usd": foreseen.cost_usd,
         "spot_record": list(foreseen.spot_record),
+        "measured_speeds": measured_speeds(submission, verdict.pool, context),
         "widths": None if foreseen.widths is None else list(foreseen.widths),
     }
     return Answer(status=HTTPStatus.OK, body=body)

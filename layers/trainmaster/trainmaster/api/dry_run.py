@@ -24,7 +24,8 @@ from trainmaster.api.views import View
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.costs.spot_record import record_of
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape
+from trainmaster.core.durations.work_speeds import speeds_by_shape
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, parse_vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import attempt_run_time, likely_length
 from trainmaster.core.planning.actions import Plan, Preempt, Start
@@ -33,6 +34,7 @@ from trainmaster.core.planning.snapshot import BudgetState, Snapshot
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.planning.width_worth import speed_up
 from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.submission.admission import Submission
 
 
 def spot_chances(job: Job, context: RequestContext) -> tuple[View, ...]:
@@ -58,6 +60,27 @@ def _chances(job: Job, capacity: Capacity, instances: int, context: RequestConte
         "interruptions_per_instance_hour": _rounded(record.per_instance_hour),
         "expected_interruptions": _rounded(expected),
     }
+
+
+def measured_speeds(submission: Submission, pool: PoolPolicy | None, context: RequestContext) -> list[View]:
+    """Show how fast earlier runs of the submission's program were in their shapes; none without a pool."""
+    if pool is None:
+        return []
+    kind = submission.traits.work_kind
+    runs = context.outside.reader.work_speeds(pool.name, submission.team, kind)
+    settings = kind.partition(":")[2]
+    return [
+        {
+            "instance_type": capacity.instance_type,
+            "capacity_type": capacity.capacity_type.value,
+            "instances": count,
+            "unit": speed.unit,
+            "per_second": round(speed.per_second, 3),
+            "runs": speed.runs,
+        }
+        for speed in speeds_by_shape(runs, settings=settings, now=context.outside.clock())
+        for capacity, count in parse_vector(speed.shape).items()
+    ]
 
 
 def _rounded(number: float | None) -> float | None:

@@ -445,10 +445,43 @@ def test_another_metric_is_offered_where_the_one_asked_for_is_missing(
     assert "SageMaker has no images/s of it, but train:tok_s" in ran.err
 
 
-def test_work_without_runs_is_refused_before_anything_is_asked(
+def kept(instance_type: str, instances: int, per_second: Any, *, spot: bool = False) -> dict[str, Any]:
+    capacity_type = "spot" if spot else "on-demand"
+    shape = {"instance_type": instance_type, "capacity_type": capacity_type, "instances": instances}
+    return {**shape, "unit": "tokens", "per_second": per_second, "runs": 3}
+
+
+def test_runs_that_the_stack_has_measured_are_compared_without_being_named(
     trainmaster: Trainmaster, api: FakeApi, file: str
 ) -> None:
+    speeds = [kept("ml.g5.12xlarge", 1, 7090.0), kept("ml.g5.xlarge", 4, 4500.0, spot=True)]
+    script(api, ANSWER | {"measured_speeds": speeds}, ANSWER, SPOT, SPOT)
     ran = trainmaster("advise", file, "--by", "work")
-    assert ran.code == 2
-    assert "Name some: --measured JOB" in ran.err
-    assert api.received == []
+    assert (ran.code, ran.err) == (0, "")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert lines[0].startswith("1. ml.g5.xlarge=4:spot")
+    work = "tokens a second 4,500, 5.75e+06 per USD at 50% of the price, 1.60x that of ml.g5.12xlarge=1"
+    assert f"measured on 3 runs: {work}" in lines
+    (first, _), *others = tried(api)
+    assert not first.endswith("-advised"), "the program is known by the job's own name"
+    assert all(name == f"{first}-advised" for name, _ in others)
+
+
+@pytest.mark.parametrize("answer", [{}, {"measured_speeds": []}], ids=["an older stack", "nothing measured"])
+def test_work_of_a_program_that_was_never_measured_is_refused_with_what_to_do(
+    trainmaster: Trainmaster, api: FakeApi, file: str, answer: dict[str, Any]
+) -> None:
+    script(api, ANSWER | answer)
+    ran = trainmaster("advise", file, "--by", "work")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--measured JOB, several times" in ran.err
+    assert "MetricDefinitions" in ran.err
+
+
+def test_speeds_that_make_no_sense_are_an_error_that_names_them(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, ANSWER | {"measured_speeds": [kept("ml.g5.12xlarge", 1, "fast")]})
+    ran = trainmaster("advise", file, "--by", "work")
+    assert ran.code != 0
+    assert "measured_speeds" in ran.err

@@ -5,12 +5,15 @@ from datetime import timedelta
 import pytest
 from trainmaster.core.durations.traits import Traits
 from trainmaster.core.durations.work_speeds import (
+    SAMPLES,
+    TOKENS,
     MeasuredRun,
     WorkSpeed,
     counted,
     read_run,
     run_text,
     speed_of,
+    speeds_by_shape,
     usual_speed,
     work_kind,
 )
@@ -102,3 +105,36 @@ def test_the_kind_is_the_same_in_each_shape_and_run_and_differs_between_teams() 
     assert kind() == KIND == kind(lane="B=4", limit=timedelta(hours=9), name="bert-2026-11-24-7")
     assert len({kind(), kind(team="speech"), kind(name="gpt"), kind(image="image:2")}) == 4
     assert kind(hyperparameters="ffff").partition(":")[0] == KIND.partition(":")[0]
+
+
+def a_run(shape: str, work: int, *, unit: str = TOKENS, settings: str = "a", days: float = 1) -> MeasuredRun:
+    speed = WorkSpeed(unit=unit, per_1000_s=1000 * work)
+    return MeasuredRun(shape=shape, speed=speed, ended_at=NOON - timedelta(days=days), settings=settings)
+
+
+def speeds(runs: list[MeasuredRun]) -> dict[str, tuple[str, float, int]]:
+    return {
+        one.shape: (one.unit, one.per_second, one.runs)
+        for one in speeds_by_shape(runs, settings="a", now=NOON)
+    }
+
+
+def test_speeds_are_told_in_the_unit_of_most_shapes() -> None:
+    tokens = [a_run("x=1", 10), a_run("x=1", 30), a_run("y=2", 40)]
+    assert speeds([*tokens, a_run("z=1", 5, unit=SAMPLES)]) == {
+        "x=1": (TOKENS, 20, 2),
+        "y=2": (TOKENS, 40, 1),
+    }
+
+
+def test_runs_with_the_same_hyperparameters_go_first_where_they_tell_of_several_shapes() -> None:
+    other = [a_run("x=1", 90, settings="b"), a_run("y=2", 90, settings="b")]
+    assert speeds([a_run("x=1", 10), a_run("y=2", 20), *other]) == {
+        "x=1": (TOKENS, 10, 1),
+        "y=2": (TOKENS, 20, 1),
+    }
+    assert speeds([a_run("x=1", 10), *other])["y=2"] == (TOKENS, 90, 1)
+
+
+def test_what_is_too_long_ago_or_was_never_measured_tells_nothing() -> None:
+    assert speeds([]) == speeds([a_run("x=1", 10, days=91)]) == {}

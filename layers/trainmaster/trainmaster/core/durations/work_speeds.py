@@ -146,3 +146,43 @@ def usual_speed(runs: Sequence[MeasuredRun]) -> float:
         if reached >= half and before <= half:
             middle.append(work)
     return sum(middle) / len(middle) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeSpeed:
+    """The usual speed of a kind of work in one shape."""
+
+    shape: str
+    """Its instances, as in ``MeasuredRun``."""
+    unit: str
+    per_second: float
+    runs: int
+
+
+def speeds_by_shape(runs: Iterable[MeasuredRun], *, settings: str, now: datetime) -> tuple[ShapeSpeed, ...]:
+    """Return the speeds that can be compared: in the one unit in which most shapes were measured.
+
+    Args:
+        runs: What was measured of a kind of work.
+        settings: Digest of the hyperparameters: runs with the same go first, if they tell of several shapes.
+        now: The present instant.
+    """
+    known = counted(runs, now=now)
+    own = _comparable([run for run in known if run.settings == settings])
+    return own if len(own) > 1 else _comparable(known)
+
+
+def _comparable(runs: Sequence[MeasuredRun]) -> tuple[ShapeSpeed, ...]:
+    units = sorted({run.speed.unit for run in runs})
+    return max((_in_unit(runs, unit) for unit in units), key=len, default=())
+
+
+def _in_unit(runs: Sequence[MeasuredRun], unit: str) -> tuple[ShapeSpeed, ...]:
+    by_shape: dict[str, list[MeasuredRun]] = {}
+    for run in runs:
+        if run.speed.unit == unit:
+            by_shape.setdefault(run.shape, []).append(run)
+    return tuple(
+        ShapeSpeed(shape=shape, unit=unit, per_second=usual_speed(alike), runs=len(alike))
+        for shape, alike in sorted(by_shape.items())
+    )
