@@ -138,3 +138,9 @@ def test_runs_with_the_same_hyperparameters_go_first_where_they_tell_of_several_
 
 def test_what_is_too_long_ago_or_was_never_measured_tells_nothing() -> None:
     assert speeds([]) == speeds([a_run("x=1", 10, days=91)]) == {}
+
+
+@pytest.mark.parametrize("shape", ["x", "x=", "x=0", "x=1+y=2", "x:reserved=1", "x=-1"])
+def test_a_shape_that_this_release_does_not_know_is_left_out(shape: str) -> None:
+    text = run_text(KIND, run(5.0)).replace("ml.g5.xlarge=2", shape)
+    assert read_run(KIND, text) is None

@@ -7,6 +7,7 @@ any other name tells nothing here, because nobody knows whether more of it is be
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -40,6 +41,8 @@ SHORTEST_TRAINING = timedelta(minutes=5)
 and reads its first data. A preemption, too, counts a shorter attempt as one that did not train."""
 SLOWEST, FASTEST = 0.001, 1e12
 """Work a second below and above which a value is taken for a mistake of the program."""
+_SHAPE = re.compile(r"[a-z0-9.-]+(:spot)?=[1-9][0-9]{0,5}")
+"""Shapes of runs: instances of one type. A later release may keep others, which are left out here."""
 LATEST = 8
 """Number of runs that a row keeps of one shape: the next one takes the place of the oldest."""
 
@@ -114,7 +117,8 @@ def read_run(kind: str, text: object) -> MeasuredRun | None:
             pass
         case _:
             return None
-    if not (work.isdecimal() and seconds.isdecimal() and 0 < int(work) <= 1000 * FASTEST):
+    is_known = _SHAPE.fullmatch(shape) and work.isdecimal() and seconds.isdecimal()
+    if not is_known or not 0 < int(work) <= 1000 * FASTEST:
         return None
     return MeasuredRun(
         shape=shape,
