@@ -142,7 +142,7 @@ def job(name: str = "train-1", *, state: JobState = JobState.PENDING, **fields: 
         "body_hash": "0" * 64,
     }
     also = {"choice", "keep_alive", "predicted", "halves_batch", "learned_in", "likely", "set_by_pool"}
-    also |= {"widths", "work_kind", "measured"}
+    also |= {"widths", "work_kind", "measured", "hold_open"}
     if "widths" in fields:
         counts = reversed(fields["widths"].counts)
         spec["shapes"] = tuple(Shape(vector=of(count)) for count in counts)

@@ -1,11 +1,9 @@
 """Jobs whose container waits for a visitor: what is refused, what is sent, and what an alarm may not end."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from trainmaster.core.jobs.hold_open import HoldOpen, read_hold_open
-from trainmaster.core.jobs.model import Job
 from trainmaster.core.monitoring import alarm_reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState
 from trainmaster.core.policy.governance import Idle, Reaction, Watch
@@ -69,10 +67,6 @@ def test_a_container_that_nobody_can_visit_is_a_400(changes: dict[str, Any], fie
     assert says in refusal(held(**changes)).errors[0].hint
 
 
-def holding(job: Job, hold: HoldOpen | None, **changes: Any) -> Job:
-    return replace(job, spec=replace(job.spec, hold_open=hold), **changes)
-
-
 @pytest.mark.parametrize(
     ("hold", "number", "sent"),
     [
@@ -83,7 +77,7 @@ def holding(job: Job, hold: HoldOpen | None, **changes: Any) -> Job:
     ],
 )
 def test_the_launcher_learns_of_it(hold: HoldOpen | None, number: int, sent: str | None) -> None:
-    job = holding(live_job(), hold, attempt=number)
+    job = live_job(hold_open=hold, attempt=number)
     request = attempt_request(
         body(Environment={"OWN": "1"}), attempt=job.live_attempt, job=job, stack="s", capacity_wait=None
     )
@@ -92,7 +86,7 @@ def test_the_launcher_learns_of_it(hold: HoldOpen | None, number: int, sent: str
 
 def test_an_alarm_of_idle_gpus_gives_the_visitor_the_time_that_was_asked_for() -> None:
     live = attempt(training_since=NOON - minutes(60), secondary_status="Training")
-    job = holding(live_job(live=live), HALF_AN_HOUR)
+    job = live_job(live=live, hold_open=HALF_AN_HOUR)
     reading = AlarmReading(state=AlarmState.ALARM, since=NOON - minutes(1))
     watch = Watch(idle=Idle(then=Reaction.STOP, warn_first=minutes(10)))
     warned = alarm_reactions.heard(job, AlarmKind.IDLE, reading, watch, now=NOON)

@@ -213,15 +213,21 @@ def _forwarded(line: list[str]) -> int:
     The AWS CLI may hang at Ctrl-C, or end and leave its plugin at the port (aws/aws-cli, issue 5149): both
     have a process group of their own, which a second Ctrl-C kills, and which is ended with the AWS CLI.
     """
-    interrupts: list[int] = []
-    with subprocess.Popen(line, stdin=subprocess.DEVNULL, process_group=0) as session:  # noqa: S603  the same
+    interrupts, groups = list[int](), list[int]()
 
-        def end(_: int) -> None:
-            interrupts.append(1)
-            _signal_group(session.pid, signal.SIGINT if len(interrupts) == 1 else signal.SIGKILL)
+    def end(_: int) -> None:
+        interrupts.append(1)
+        for group in groups:
+            _signal_group(group, signal.SIGINT if len(interrupts) == 1 else signal.SIGKILL)
 
-        with _hearing(end, signal.SIGTERM, signal.SIGHUP):
-            code = session.wait()
+    with (
+        _hearing(end, signal.SIGTERM, signal.SIGHUP),
+        subprocess.Popen(line, stdin=subprocess.DEVNULL, process_group=0) as session,  # noqa: S603  the same
+    ):
+        groups.append(session.pid)
+        if interrupts:  # while it was being started
+            _signal_group(session.pid, signal.SIGINT)
+        code = session.wait()
     _signal_group(session.pid, signal.SIGTERM)
     return 0 if interrupts else code
 

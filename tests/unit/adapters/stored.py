@@ -21,6 +21,7 @@ from trainmaster.core.jobs.end_conditions import (
 )
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
+from trainmaster.core.jobs.hold_open import HoldOpen
 from trainmaster.core.jobs.index_sets import TaskOf
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
@@ -167,6 +168,7 @@ def full_job() -> Job:
         set_by_pool=("RoleArn", "Tags.owner"),
         work_kind="0123456789abcdef:fedc",
         measured="4 x ml.a: 1.31x",
+        hold_open=HoldOpen(longest=minutes(30), is_after_failure=True),
         priority=7,
         ranked_by="order-1",
         ver=12,

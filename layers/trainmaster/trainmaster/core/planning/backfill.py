@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
 from trainmaster.core.jobs.run_time import END_SLACK
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, asked_to_stop, longest_run, minus, take
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, longest_run, minus, take
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -76,19 +76,20 @@ def reserve(
     return min(known, key=lambda reservation: reservation.at or now) if known else reservations[0]
 
 
-def certain_ends(running: Sequence[RunningJob], *, now: datetime) -> list[End]:
+def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
     """Return the ends that can be relied on, the next first.
 
     A job that was asked to stop is as good as gone.
     """
-    ends = [
-        (job.expected.ends_by, job.vector)
-        for job in running
-        if job.expected.ends_by is not None and job.state not in ASKED_TO_STOP
-    ]
-    # SageMaker gives a job 120 seconds to save after a stop, so END_SLACK is ample.
     soon = now + END_SLACK
-    ends += [(min(job.expected.ends_by or soon, soon), job.vector) for job in asked_to_stop(running)]
+    ends: list[End] = []
+    for job in running:
+        ends_by = job.expected.ends_by
+        if job.state in ASKED_TO_STOP:
+            # SageMaker gives a job 120 seconds to save after a stop, so END_SLACK is ample.
+            ends.append((min(ends_by or soon, soon), job.vector))
+        elif ends_by is not None:
+            ends.append((ends_by, job.vector))
     ends.sort(key=itemgetter(0))
     return ends
 
