@@ -19,7 +19,7 @@ def test_the_dry_run_says_what_the_wait_is_billed(api: Api) -> None:
     answer = api.call("POST", "/add-job", held("30m"), query={"dry_run": "true"})
     (warning,) = (one for one in answer.json["warnings"] if one["field"] == "Tags[0].Value")
     assert "30m, billed as run time" in warning["message"]
-    assert "USD" in warning["message"]
+    assert "time, $" in warning["message"]
     assert "trainmaster ssh" in warning["hint"]
 
 

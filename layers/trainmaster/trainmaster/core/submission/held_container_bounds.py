@@ -47,7 +47,7 @@ def hold_open_warnings(ask: Ask, prices: PriceTable, places: Places) -> Iterator
         return
     longest = duration_text(hold.longest)
     cents = cost_cents(prices.dearest_usd_per_hour(shape.vector for shape in ask.shapes), hold.longest)
-    usd = "" if cents is None else f", {usd_text(cents)} USD"
+    usd = "" if cents is None else f", {usd_text(cents)}"
     when = "after each failure" if hold.is_after_failure else "before it trains"
     yield FieldError(
         field=places.tag(HOLD_OPEN),
