@@ -277,6 +277,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "usd_per_hour": 63.296,
         "estimated_cost_usd": 63.3,
         "spot_record": [],
+        "measured_speeds": [],
         "widths": None,
     }
     assert api.reader.job(NAME) is None
