@@ -36,9 +36,7 @@ _WINDOW_SECONDS = (
 )
 _LONGEST_BLOCK_SECONDS = 87_600 * 3600.0  # DurationHours of a training plan (service model)
 _HOLD_OPEN = "TRAINMASTER_HOLD_OPEN"  # seconds, or failure:seconds; the queue writes it from the job's tag
-_VISIT = (
-    b"ssm-session-worker"  # a process of a session (Systems Manager's agent; so does sagemaker-ssh-helper)
-)
+_VISIT = b"ssm-session-worker"  # a process of a session of Systems Manager's agent
 _FAILURE_CHARACTERS = 1024  # of the failure file; that many become FailureReason (DescribeTrainingJob)
 _TAIL_BYTES = 16_384
 _ACCELERATED = re.compile(r"ml\.(?:p|g|trn|inf)\d")

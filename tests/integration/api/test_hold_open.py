@@ -51,3 +51,12 @@ def test_the_row_of_a_job_keeps_its_wait(api: Api) -> None:
     hold = api.job(body()["TrainingJobName"]).spec.hold_open
     assert hold is not None
     assert hold.variable == "failure:1800"
+
+
+def test_an_array_is_not_held_open(api: Api) -> None:
+    allow(api)
+    tags = tag_list({"trainmaster:hold-open": "30m", "trainmaster:array": "0-3"})
+    for dry_run in ("true", "false"):
+        answer = api.call("POST", "/add-job", held("30m", Tags=tags), query={"dry_run": dry_run})
+        errors = answer.json.get("violations") or answer.json["errors"]
+        assert "hold-open" in {error["rule"] for error in errors}, answer.json

@@ -42,6 +42,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import likely_length
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.request.options import HOLD_OPEN
 from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.submission.repeats import RULE_NAME_TAKEN
 from trainmaster.core.submission.team_limits import over_limit
@@ -125,8 +126,18 @@ def task_name_taken(message: str) -> JobNameTakenError:
     return JobNameTakenError(f"{message}: {hint}", errors=[error])
 
 
+_NOT_HELD_OPEN = FieldError(
+    field="Tags",
+    message=f"{HOLD_OPEN} is for single jobs: each task would wait for a visitor, and be billed",
+    hint="submit one task by itself with the tag, and the array without it",
+    rule="hold-open",
+)
+
+
 def _judged(context: RequestContext, sweep: ArraySubmission) -> Judged:
     judged = submitting.judged(context, sweep.submission, indices=sweep.wanted.indices)
+    if sweep.submission.ask.options.hold_open is not None:
+        judged = judged.with_violation(_NOT_HELD_OPEN)
     pool = judged.verdict.pool
     count = len(sweep.wanted.indices)
     if pool is None or count <= pool.limits.max_array_tasks:

@@ -38,7 +38,7 @@ def run(per_second: float, *, days_ago: float = 0.0, unit: str = "tokens") -> Me
         pytest.param({"train:tok_s": 7090.5}, ("tokens", 7_090_500), id="our program"),
         pytest.param({"train:img_s": 0.25}, ("samples", 250), id="images"),
         pytest.param({"train:img_s": 20.0, "train:tok_s": 3940.0}, ("tokens", 3_940_000), id="both"),
-        pytest.param({"train_samples_per_second": 12}, ("samples", 12_000), id="transformers"),
+        pytest.param({"samples_per_second": 12}, ("samples", 12_000), id="a common name"),
         pytest.param({"Samples/Sec": 5.0}, ("samples", 5_000), id="whatever its case"),
         pytest.param({"train:tok_s": float("nan"), "samples/s": 3.0}, ("samples", 3_000), id="NaN"),
     ],
@@ -60,6 +60,8 @@ def test_a_metric_of_a_known_name_tells_the_speed(metrics: dict[str, object], sp
         pytest.param({"train:tok_s": float("inf")}, id="infinite"),
         pytest.param({"train:tok_s": 1e15}, id="beyond belief"),
         pytest.param({"train:tok_s": "7090"}, id="text"),
+        pytest.param({"train_tokens_per_second": 7090.0}, id="transformers: of one device"),
+        pytest.param({"train_samples_per_second": 40.0}, id="transformers: of all attempts in one's time"),
         pytest.param({"train:tok_s": None}, id="nothing"),
     ],
 )

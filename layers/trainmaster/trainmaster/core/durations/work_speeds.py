@@ -19,9 +19,6 @@ UNITS: Mapping[str, str] = {
     # The training program of this project: training/metrics.py.
     "tok_s": TOKENS,
     "img_s": SAMPLES,
-    # The Trainer of transformers 4 and 5: ``speed_metrics``.
-    "train_tokens_per_second": TOKENS,
-    "train_samples_per_second": SAMPLES,
     # What scripts commonly call it.
     "tokens_per_second": TOKENS,
     "tokens_per_sec": TOKENS,
@@ -34,7 +31,10 @@ UNITS: Mapping[str, str] = {
     "images_per_second": SAMPLES,
     "images/s": SAMPLES,
 }
-"""Unit by name of a metric, without the prefix ``train:``; of several the first in this order counts."""
+"""Unit by name of a metric, without the prefix ``train:``; of several the first in this order counts.
+
+What transformers prints of itself is left out: its tokens a second are those of one device, and its samples a
+second count what was trained before a resume as well (``include_tokens_per_second``, ``speed_metrics``)."""
 _PREFIX = "train:"
 SHORTEST_TRAINING = timedelta(minutes=5)
 """Least time in status Training of an attempt whose speed counts: before that it compiles, fills its caches
