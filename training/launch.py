@@ -176,9 +176,9 @@ def hold_seconds(env: Mapping[str, str], *, has_failed: bool) -> float:
     return float(match[2]) if match and (match[1] is not None) is has_failed else 0.0
 
 
-def is_visited() -> bool:
+def is_visited(processes: Path = Path("/proc")) -> bool:
     """Tell whether somebody has a session in this container."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in processes.glob("[0-9]*/cmdline"):
         with suppress(OSError):
             if _VISIT in path.read_bytes().partition(b"\0")[0]:
                 return True

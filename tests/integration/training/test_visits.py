@@ -55,9 +55,24 @@ def test_a_visitor_holds_it_open_and_it_goes_on_when_the_last_has_left(
 
 
 def test_a_session_is_told_by_its_process(tmp_path: Path) -> None:
-    assert not launch.is_visited()
     with a_session(tmp_path):
         assert launch.is_visited()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_visited"),
+    [
+        pytest.param(b"/usr/bin/ssm-session-worker\0ada-0a1b\0i-1", True, id="a session"),
+        pytest.param(b"grep\0ssm-session-worker\0", False, id="somebody who looks for one"),
+        pytest.param(b"/usr/bin/amazon-ssm-agent\0", False, id="the agent alone"),
+        pytest.param(b"", False, id="a process of the kernel"),
+    ],
+)
+def test_only_the_program_of_a_session_counts(tmp_path: Path, line: bytes, *, is_visited: bool) -> None:
+    (tmp_path / "12").mkdir()
+    (tmp_path / "12/cmdline").write_bytes(line)
+    (tmp_path / "13").mkdir()  # it has ended between the two looks
+    assert launch.is_visited(tmp_path) is is_visited
 
 
 def test_a_stop_ends_the_wait_and_nothing_was_trained(tmp_path: Path) -> None:
