@@ -1,6 +1,5 @@
 """Computes what calls of the control plane cost: counts times list prices of us-east-1, in USD."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from trainmaster.core.monitoring.alarms import Alarm
+
+from local.engine.dynamodb.values import item_bytes
 
 GB_SECONDS_EACH = Decimal(1)
 """GB-seconds of one run of a function: 1 s at 1,024 MB. Assumed, not measured; some functions have 512 MB."""
@@ -50,35 +51,55 @@ _UNIT_OF = {
 }
 
 Record = Mapping[str, Any]
+RowKey = tuple[str, str]
+RowBytes = Mapping[RowKey, int]
 
 
-def units(calls: Iterable[Record], *, invocations: int, scheduled: int, row_bytes: int) -> Counter[Unit]:
+def units(calls: Iterable[Record], *, invocations: int, scheduled: int, rows: RowBytes) -> Counter[Unit]:
     """Count what is billed for the calls of a journal.
 
     Args:
         calls: Records of kind ``call`` of a twin's journal.
         invocations: Runs of functions in the same time; the journal does not have them.
         scheduled: Those of them that the schedule began.
-        row_bytes: The largest row of the table; every write is counted as one of it.
+        rows: Sizes in bytes of the table's rows, before or after the calls. An update shows no size of
+            its own, and is counted as the larger of this and what was last put there.
     """
     counts = Counter({Unit.INVOCATIONS: invocations, Unit.SCHEDULED: scheduled})
+    sizes = dict(rows)
     for call in calls:
         if call["service"] == "dynamodb":
-            _add_table_call(counts, call, math.ceil(row_bytes / WRITE_UNIT_BYTES))
+            _add_table_call(counts, call, sizes)
         elif call["service"] in _UNIT_OF:
             counts[_UNIT_OF[call["service"]]] += 1
     return counts
 
 
-def _add_table_call(counts: Counter[Unit], call: Record, row_units: int) -> None:
+def row_key(row: Mapping[str, Any]) -> RowKey:
+    """Return what tells rows of the table apart."""
+    return row["pk"]["S"], row["sk"]["S"]
+
+
+def _add_table_call(counts: Counter[Unit], call: Record, sizes: dict[RowKey, int]) -> None:
     operation = call["operation"]
     if operation in _READS:
         counts[Unit.READ_UNITS] += _READS[operation]
     elif operation == "TransactWriteItems":
-        items = json.dumps(call["params"]).count('"TableName"')
-        counts[Unit.WRITE_UNITS] += items * TRANSACTION_FACTOR * row_units
+        for item in call["params"]["TransactItems"]:
+            (write,) = item.values()
+            counts[Unit.WRITE_UNITS] += TRANSACTION_FACTOR * _write_units(write, sizes)
     else:
-        counts[Unit.WRITE_UNITS] += row_units
+        counts[Unit.WRITE_UNITS] += _write_units(call["params"], sizes)
+
+
+def _write_units(write: Mapping[str, Any], sizes: dict[RowKey, int]) -> int:
+    """Count the units of a write: the larger of the row before and after it."""
+    put = write.get("Item")
+    key = row_key(put or write["Key"])
+    before = sizes.get(key, 0)
+    if put:
+        sizes[key] = item_bytes(put)
+    return max(1, math.ceil(max(before, sizes.get(key, 0)) / WRITE_UNIT_BYTES))
 
 
 ALARM_METRIC_USD_PER_MONTH = Decimal("0.10")

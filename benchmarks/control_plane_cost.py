@@ -22,7 +22,8 @@ from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
 from benchmarks.add_job import request_to
-from benchmarks.control_plane_bill import Unit, units, usd
+from benchmarks.control_plane_bill import RowKey, Unit, row_key, units, usd
+from local.engine.dynamodb.values import item_bytes
 from local.twin_process import TwinProcess, running_twin
 
 MINUTES, JOBS = 30, 5
@@ -64,6 +65,7 @@ class Plane:
     def counted(self, act: Callable[[], None]) -> Counter[Unit]:
         """Count what ``act`` made the control plane do."""
         before, runs, scheduled = len(self._twin.records()), self._runs(*FUNCTIONS), self._runs("Reconcile")
+        rows = self._row_bytes()
         act()
         calls = [
             record
@@ -74,7 +76,7 @@ class Plane:
             calls,
             invocations=self._runs(*FUNCTIONS) - runs,
             scheduled=self._runs("Reconcile") - scheduled,
-            row_bytes=self._largest_row(),
+            rows=rows | self._row_bytes(),
         )
 
     def _runs(self, *functions: str) -> int:
@@ -92,10 +94,10 @@ class Plane:
             runs += int(sum(point["Sum"] for point in points))
         return runs
 
-    def _largest_row(self) -> int:
+    def _row_bytes(self) -> dict[RowKey, int]:
         (table,) = self._dynamodb.list_tables()["TableNames"]
         pages = self._dynamodb.get_paginator("scan").paginate(TableName=table)
-        return max(len(str(row)) for page in pages for row in page["Items"])
+        return {row_key(row): item_bytes(row) for page in pages for row in page["Items"]}
 
     def submit(self, name: str, command: str) -> None:
         changes = {

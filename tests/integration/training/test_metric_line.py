@@ -23,7 +23,7 @@ def test_T17_each_definition_finds_its_number_once_a_step_in_a_real_log(tmp_path
     elsewhere = ("train:mfu", "train:img_s", "validation:accuracy")  # a CPU has no peak, a text no images
     assert [counts.pop(name) for name in elsewhere] == [0, 0, 0]
     assert counts == dict.fromkeys(counts, 2)
-    assert len(counts) == 16
+    assert len(counts) == 17
     assert len(METRIC_DEFINITIONS) <= 40
     assert all(len(one["Regex"]) <= 500 for one in METRIC_DEFINITIONS)
     assert log.isascii()
