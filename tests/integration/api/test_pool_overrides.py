@@ -44,6 +44,38 @@ def test_a_pool_sets_role_network_and_tags_of_its_jobs(api: Api) -> None:
     }
 
 
+def with_volume(size: int | None) -> dict[str, Any]:
+    volume = {} if size is None else {"VolumeSizeInGB": size}
+    return body(ResourceConfig={"InstanceType": P5, "InstanceCount": 1, **volume})
+
+
+@pytest.mark.parametrize("size", [50, None])
+def test_a_pool_sets_the_volume_of_its_jobs(api: Api, size: int | None) -> None:
+    put(api, {"volume_size_in_gb": 200})
+    answer = add(api, with_volume(size))
+    assert answer.status == 201
+    assert answer.json["warnings"][0]["field"] == "ResourceConfig.VolumeSizeInGB"
+    assert answer.json["warnings"][0]["message"] == "is set by pool p5: 200"
+    assert api.reader.request(NAME)["ResourceConfig"] == with_volume(200)["ResourceConfig"]
+    assert api.get(f"/jobs/{NAME}").json["set_by_pool"] == ["ResourceConfig.VolumeSizeInGB"]
+
+
+def test_a_volume_that_is_larger_than_the_pools_is_refused(api: Api) -> None:
+    put(api, {"volume_size_in_gb": 200})
+    answer = add(api, with_volume(201))
+    assert (answer.status, answer.fields) == (422, ["ResourceConfig.VolumeSizeInGB"])
+    error = answer.json["errors"][0]
+    assert (error["message"], error["hint"]) == ("is 201, but the pool's jobs have 200", "write at most 200")
+    assert add(api, with_volume(200)).status == 201
+
+
+@pytest.mark.parametrize("size", [0, -1, 16_385, "200", 1.5, True])
+def test_a_volume_that_no_instance_can_have_is_refused_in_the_policy(api: Api, size: object) -> None:
+    answer = put(api, {"volume_size_in_gb": size})
+    assert (answer.status, answer.fields) == (422, ["pools[0].overrides.volume_size_in_gb"])
+    assert "1 to 16384" in answer.json["errors"][0]["message"]
+
+
 def test_a_request_that_has_it_all_is_not_changed(api: Api) -> None:
     put(api, {"role_arn": body()["RoleArn"]})
     answer = add(api, body())

@@ -70,6 +70,7 @@ FULL: dict[str, Any] = {
                 "role_arn": ROLE,
                 "subnets": ["subnet-0a1b2c3d"],
                 "security_group_ids": ["sg-0a1b2c3d"],
+                "volume_size_in_gb": 200,
                 "tags": {"cost-center": "research-7"},
             },
             "plans": [{"arn": PLAN, "teams": ["vision"], "drain": "20m", "fee_usd": 41_000}],

@@ -1,11 +1,11 @@
-"""Fields of a request that a pool sets itself: the role, the network, tags."""
+"""Fields of a request that a pool sets itself: the role, the network, the volume, tags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trainmaster.core.policy.findings import Location
 from trainmaster.core.policy.keys import Section, key, optional
-from trainmaster.core.policy.kinds import ByName, list_of, plain_text
+from trainmaster.core.policy.kinds import ByName, Whole, list_of, plain_text
 from trainmaster.core.policy.names import ROLE, TAG_KEY, TAG_VALUE
 from trainmaster.core.request.options import READERS, TAG_PREFIX
 
@@ -14,6 +14,8 @@ MOST_TAGS = 20
 # Source of the numbers: SageMaker API reference, VpcConfig.
 MOST_SUBNETS = 16
 MOST_SECURITY_GROUPS = 5
+MOST_GB = 16_384
+"""Largest volume of one instance. Source: Amazon EBS user guide, gp2 volumes."""
 
 _SUBNET = plain_text(r"subnet-[0-9a-f]{8,32}", "is not a subnet", "write one like subnet-0a1b2c3d")
 _SECURITY_GROUP = plain_text(
@@ -39,6 +41,11 @@ class Overrides(Section):
         [],
         f"`VpcConfig.SecurityGroupIds` of its jobs, at most {MOST_SECURITY_GROUPS}.",
         example="[sg-0a1b2c3d4e5f6a7b8]",
+    )
+    volume_size_in_gb: int | None = optional(
+        Whole(least=1, most=MOST_GB),
+        "`ResourceConfig.VolumeSizeInGB` of its jobs; a request that asks for more is refused (422).",
+        example="200",
     )
     tags: Mapping[str, str] = key(
         ByName(TAG_KEY, TAG_VALUE),

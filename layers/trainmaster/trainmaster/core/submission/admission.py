@@ -32,6 +32,7 @@ from trainmaster.core.submission.set_by_pool import (
     measured_warnings,
     override_violations,
     override_warnings,
+    volume_violations,
     with_overrides,
 )
 
@@ -121,6 +122,7 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
         pool=pool,
         violations=(
             *(override_violations(submission.places, pool.overrides) if pool else ()),
+            *(volume_violations(submission.as_sent, pool.overrides) if pool else ()),
             *_pool_violations(submission, policy),
             *_priority_violations(submission, policy),
             *(violation.as_field_error() for violation in broken if violation.mode is Mode.ENFORCE),

@@ -9,6 +9,7 @@ from trainmaster.core.request.options import ALTERNATIVES, ANY_SUBNET
 from trainmaster.core.request.request_shapes import SHAPES
 from trainmaster.core.submission.request_places import Places
 
+_VOLUME = "ResourceConfig.VolumeSizeInGB"
 MOST_SHAPES = 40
 """Shapes of one job that a pass tries one after the other."""
 MOST_TAGS: int = SHAPES["TagList"]["max"]
@@ -30,6 +31,8 @@ def with_overrides(body: Mapping[str, Any], overrides: Overrides) -> Mapping[str
             "SecurityGroupIds": list(overrides.security_group_ids),
             "Subnets": list(overrides.subnets),
         }
+    if overrides.volume_size_in_gb is not None:
+        changed["ResourceConfig"] = {**body["ResourceConfig"], "VolumeSizeInGB": overrides.volume_size_in_gb}
     if overrides.tags:
         # In their places, so that messages about other tags name the indices of the request as it was sent.
         tags = {**_tags(body), **overrides.tags}
@@ -40,6 +43,7 @@ def with_overrides(body: Mapping[str, Any], overrides: Overrides) -> Mapping[str
 def fields_set_by_pool(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """Name the fields in which the two requests differ, such as ``RoleArn`` and ``Tags.owner``."""
     fields = [name for name in ("RoleArn", "VpcConfig") if before.get(name) != after.get(name)]
+    fields += [_VOLUME] if _volume(before) != _volume(after) else []
     tags_before, tags_after = _tags(before), _tags(after)
     fields += [
         f"Tags.{name}"
@@ -53,12 +57,10 @@ def override_warnings(
     before: Mapping[str, Any], after: Mapping[str, Any], *, pool: str
 ) -> Iterator[FieldError]:
     """Yield what the pool changes, for the answer to a submission and to its dry run."""
-    tags = _tags(after)
     for name in fields_set_by_pool(before, after):
-        written = tags[name.removeprefix("Tags.")] if name.startswith("Tags.") else _shown(after[name])
         yield FieldError(
             field=name,
-            message=f"is set by pool {pool}: {written}",
+            message=f"is set by pool {pool}: {_written(name, after)}",
             hint="nothing to do; pools[].overrides of the policy says so",
         )
 
@@ -98,6 +100,31 @@ def override_violations(places: Places, overrides: Overrides) -> Iterator[FieldE
     if count > MOST_TAGS:
         message = f"are {count} with those that the pool adds, and SageMaker leaves room for {MOST_TAGS}"
         yield FieldError(field="Tags", message=message, hint=f"leave out {count - MOST_TAGS}")
+
+
+def volume_violations(before: Mapping[str, Any], overrides: Overrides) -> Iterator[FieldError]:
+    """Yield a volume that is larger than the pool's, on which the job might run out of space.
+
+    Args:
+        before: The request as it was sent.
+        overrides: What the pool sets.
+    """
+    wanted, most = _volume(before), overrides.volume_size_in_gb
+    if wanted is not None and most is not None and wanted > most:
+        message = f"is {wanted}, but the pool's jobs have {most}"
+        yield FieldError(field=_VOLUME, message=message, hint=f"write at most {most}")
+
+
+def _volume(body: Mapping[str, Any]) -> int | None:
+    size: int | None = body["ResourceConfig"].get("VolumeSizeInGB")
+    return size
+
+
+def _written(name: str, body: Mapping[str, Any]) -> str:
+    """Write a field of ``fields_set_by_pool`` as it is in a request."""
+    if name.startswith("Tags."):
+        return _tags(body)[name.removeprefix("Tags.")]
+    return str(_volume(body)) if name == _VOLUME else _shown(body[name])
 
 
 def _tags(body: Mapping[str, Any]) -> dict[str, str]:
