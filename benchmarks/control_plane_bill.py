@@ -85,8 +85,7 @@ def _add_table_call(counts: Counter[Unit], call: Record, sizes: dict[RowKey, int
     if operation in _READS:
         counts[Unit.READ_UNITS] += _READS[operation]
     elif operation == "TransactWriteItems":
-        for item in call["params"]["TransactItems"]:
-            (write,) = item.values()
+        for (write,) in (part.values() for part in call["params"]["TransactItems"]):
             counts[Unit.WRITE_UNITS] += TRANSACTION_FACTOR * _write_units(write, sizes)
     else:
         counts[Unit.WRITE_UNITS] += _write_units(call["params"], sizes)

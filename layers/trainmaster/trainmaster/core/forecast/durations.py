@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from trainmaster.core.durations.histogram import Histogram, bucket
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.forecast.run_times import RunTimes
-from trainmaster.core.jobs.elastic_state import at_largest
+from trainmaster.core.jobs.elastic_state import at_largest, at_width
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
@@ -100,20 +100,21 @@ class Durations:
                 unfinished[_kind(waiting_job)].append(waiting_job.trained)
         return cls(known, unfinished)
 
-    def of_waiting(self, job: WaitingJob, chance: float) -> timedelta:
-        """Draw how long its next attempt trains if it is not stopped; ``chance`` is the quantile."""
-        saved = _saved(job)
-        lengths = self._lengths(_kind(job), job.likely)
+    def of_waiting(self, job: WaitingJob, shape: Shape, chance: float) -> timedelta:
+        """Draw how long an attempt in a shape trains if it is not stopped; ``chance`` is the quantile."""
+        saved, lengths = _saved(job), self._lengths(_kind(job), job.likely)
         longer_than, most = job.trained or timedelta(), saved + job.runs_at_most
-        return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
+        trains = _whole(lengths, chance, longer_than=longer_than, most=most) - saved
+        return trains if job.widths is None else at_width(trains, shape.instances, job.widths.largest)
 
     def of_running(self, job: RunningJob, chance: float, *, now: datetime) -> timedelta:
         """Draw how long its attempt trains in all if it is not stopped; ``chance`` is the quantile."""
-        saved = _saved(job)
-        lengths = self._lengths(_kind(job), job.expected.likely)
+        saved, lengths = _saved(job), self._lengths(_kind(job), job.expected.likely)
         longer_than, most = trained(job, now=now), saved + runs_at_most(job)
         trains = _whole(lengths, chance, longer_than=longer_than, most=most) - saved
-        return trains if job.widths is None else trains * job.widths.largest / sum(job.vector.values())
+        return (
+            trains if job.widths is None else at_width(trains, sum(job.vector.values()), job.widths.largest)
+        )
 
     def _lengths(self, kind: Kind, likely: LikelyLengths | None) -> Histogram:
         """Mix half and half the present lengths of its team and shape with those learned at its submission.
@@ -180,8 +181,7 @@ def _as_submitted(job: WaitingJob) -> tuple[Shape, ...]:
     """Return the shapes of its request; an elastic job may start in fewer after a failure or a refusal."""
     if job.widths is None:
         return job.shapes
-    first = job.shapes[0]
-    (capacity,) = first.vector
+    (capacity,) = (first := job.shapes[0]).vector
     return tuple(replace(first, vector=shape.vector) for shape in _by_width(capacity, job.widths))
 
 

@@ -277,7 +277,8 @@ class Future:
         stops = self._stops.get(job.name, int(job.state is JobState.PREEMPTED))
         self._running[job.name] = runs(job, action.shape, at=at, stops=stops)
         if job.name not in self._trains:
-            self._trains[job.name] = self._outlook.durations.of_waiting(job, self._chance.draw())
+            chance = self._chance.draw()
+            self._trains[job.name] = self._outlook.durations.of_waiting(job, action.shape, chance)
         self._ends_at(job.name, at + START_UP + self._trains[job.name])
         return at
 

@@ -51,7 +51,7 @@ def run_time_at(
         widths: Widths of the job.
         limits: Run times that AWS accepted and refused before.
     """
-    run_time = in_whole_seconds(min(left * widths.largest / width, max(LONGEST_RUN, left)))
+    run_time = in_whole_seconds(min(at_width(left, width, widths.largest), max(LONGEST_RUN, left)))
     if limits.refused is None or run_time < limits.refused or width == widths.largest:
         return run_time
     return None if limits.granted is None else min(run_time, limits.granted)
@@ -60,6 +60,11 @@ def run_time_at(
 def at_largest(trained: timedelta, width: int, largest: int) -> timedelta:
     """Return the time at the largest width that is as many instance-seconds as this time at a width."""
     return in_whole_seconds(trained * width / largest)
+
+
+def at_width(time: timedelta, width: int, largest: int) -> timedelta:
+    """Return the time at a width that is as many instance-seconds as this time at the largest."""
+    return time * largest / width
 
 
 def in_whole_seconds(time: timedelta) -> timedelta:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log2
 
-from trainmaster.core.jobs.elastic_state import TrainingProgress
+from trainmaster.core.jobs.elastic_state import TrainingProgress, at_width
 from trainmaster.core.planning.snapshot import RunningJob
 
 PER_DOUBLING = 1.8
@@ -107,7 +107,7 @@ def time_left(job: RunningJob, *, now: datetime) -> timedelta:
     expected, widths = job.expected, job.widths
     if expected.predicted is not None and widths is not None:
         # Times of an elastic job are kept as if it had trained at its largest width.
-        return max(expected.predicted * widths.largest / width - trained, _NO_TIME)
+        return max(at_width(expected.predicted, width, widths.largest) - trained, _NO_TIME)
     return _NO_TIME if expected.at_most is None else max(expected.at_most - trained, _NO_TIME)
 
 
