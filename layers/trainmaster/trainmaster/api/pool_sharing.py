@@ -18,6 +18,7 @@ from trainmaster.core.request.asked_shapes import ROLE, SECURITY_GROUPS, SUBNETS
 
 MOST_KINDS = 50
 """Kinds of jobs of a pool that are compared, those that started last; their jobs are one BatchGetItem."""
+_CACHE = "/opt/ml/sagemaker/warmpoolcache"
 _WORDS: Mapping[Difference, str] = MappingProxyType(
     {
         Difference.ROLE: "the role",
@@ -116,18 +117,16 @@ def _because(advice: SharingAdvice, cents: int | None) -> str:
     kinds = " and ".join(_kind_text(kind, advice.differ_in) for kind in advice.kinds)
     count = fields["InstanceCount"]
     each = f" on each of {count} instances" if count > 1 else ""
-    idle = (
-        f", for {length(advice.idles)} more of idle instances"
-        if advice.idles > timedelta(seconds=1)
-        else ", without more idle time"
-    )
+    is_more = advice.idles > timedelta()
+    idle = f", for {length(advice.idles)} more of" if is_more else f" and {length(-advice.idles)} less of"
     money = "" if cents is None else f" (about {usd_text(cents)} at list prices)"
+    since = f"{advice.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return (
         f"Jobs of {kinds} on {count}x {fields['InstanceType']} differ only in"
         f" {' and '.join(_WORDS[difference] for difference in advice.differ_in)}. Of their {advice.starts}"
-        f" starts since {instant_text(advice.since)}, {advice.apart.warm} could use instances that their own"
-        f" kind had left warm, and {advice.together.warm} if they were alike: {length(advice.saves)} less"
-        f" start-up{each}{idle}{money}."
+        f" starts since {since}, {advice.apart.warm} could use instances that their own kind had left warm,"
+        f" and {advice.together.warm} if they were alike: {length(advice.saves)} less start-up{each}{idle}"
+        f" idle instances{money}."
     )
 
 
@@ -162,10 +161,17 @@ def _todo(advice: SharingAdvice, pool: str) -> Iterator[str]:
                 yield (
                     f"Write one RoleArn into the requests, or overrides.role_arn {policy}. These jobs then"
                     " have every right of that role, to the data of the other teams too: let only teams share"
-                    " one that may read and change each other's data."
+                    " one that may read and change each other's data; their `roles` in the policy have to"
+                    " allow it."
                 )
             case Difference.NETWORK:
                 yield (
                     "Write one VpcConfig into the requests, or overrides.subnets and security_group_ids"
                     f" {policy}. These jobs then reach whatever can be reached from there."
                 )
+    if len({team for kind in advice.kinds for team in kind.teams}) > 1:
+        # Source: SageMaker developer guide, managed warm pools, persistent cache.
+        yield (
+            "On a warm instance a job finds what the job before it, also another team's, has left in"
+            f" {_CACHE}."
+        )
