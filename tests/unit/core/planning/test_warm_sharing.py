@@ -46,12 +46,13 @@ def kind(
     starts = [NOON + minutes(start) for start, _ in times]
     ends = [NOON + minutes(end) for _, end in times]
     history = WarmHistory(
-        starts=tuple(sorted((KeyStart(at=at, ready=at - waited) for at in starts), key=_at, reverse=True)),
+        starts=tuple(
+            sorted((KeyStart(at=at, ready=at - waited, team=team) for at in starts), key=_at, reverse=True)
+        ),
         ends=tuple(sorted(ends, reverse=True)),
         cold=(COLD,),
         warm=(WARM,),
         job=f"{team}-1",
-        teams={team: max(starts)},
     )
     return WarmKind(fields=matching_fields(body or request(), "ml.p5.48xlarge", count), history=history)
 

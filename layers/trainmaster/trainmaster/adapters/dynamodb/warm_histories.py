@@ -25,8 +25,8 @@ _START, _END, _COLD, _WARM = "s#", "e#", "c#", "w#"
 epoch milliseconds, and start-ups without and with a warm pool, in milliseconds plus one. 0 stands for what
 there was not."""
 _JOB, _TEAM = "job", "t#"
-"""The job that started last, and the prefix of an attribute for each team: its last start in epoch
-milliseconds. What jobs of the key have in common is in that job's request, which is stored anyway."""
+"""The job that started last, whose request says what jobs of the key have in common, and the prefix of the
+attributes that name the team of each start."""
 MOST_KEYS = 100
 """Rows that one BatchGetItem reads. Source: DynamoDB API reference."""
 _MS = timedelta(milliseconds=1)
@@ -51,10 +51,11 @@ def note_warm_lessons(updates: Updates, changes: Sequence[Change], *, at: dateti
     for key, lessons in by_row.items():
         row = updates[key]
         row.put["ttl"] = int((at + KEPT).timestamp())
-        started = [(lesson, lesson.start) for lesson in lessons if lesson.start is not None]
-        _push(row, _START, [_stored_start(start) for _, start in started], most=LATEST_STARTS)
-        for lesson, start in reversed(started):
-            row.put |= {_JOB: lesson.job, f"{_TEAM}{lesson.team}": epoch_ms(start.at)}
+        jobs = [lesson.job for lesson in lessons if lesson.start is not None]
+        row.put |= {_JOB: jobs[0]} if jobs else {}
+        starts = [lesson.start for lesson in lessons if lesson.start is not None]
+        _push(row, _START, [_stored_start(start) for start in starts], most=LATEST_STARTS)
+        _push(row, _TEAM, [start.team for start in starts], most=LATEST_STARTS)
         ends = [epoch_ms(lesson.ended_at) for lesson in lessons if lesson.ended_at is not None]
         _push(row, _END, ends, most=LATEST_STARTS)
         for prefix, is_warm in ((_COLD, False), (_WARM, True)):
@@ -84,17 +85,20 @@ def warm_history(item: Mapping[str, Any]) -> tuple[str, WarmHistory]:
     job = item.get(_JOB)
     require(job is None or isinstance(job, str), "job is not a text")
     history = WarmHistory(
-        starts=tuple(
-            KeyStart(at=_instant(at), ready=_instant(ready) if ready else None)
-            for at, ready in _list(item, _START, most=LATEST_STARTS)
-        ),
+        starts=tuple(_starts(item)),
         ends=tuple(_instant(at) for at in _list(item, _END, most=LATEST_STARTS)),
         cold=tuple((length - 1) * _MS for length in _list(item, _COLD, most=LATEST_STARTUPS)),
         warm=tuple((length - 1) * _MS for length in _list(item, _WARM, most=LATEST_STARTUPS)),
         job=job,
-        teams={name.removeprefix(_TEAM): _instant(ms) for name, ms in item.items() if name.startswith(_TEAM)},
     )
     return item["sk"], history
+
+
+def _starts(item: Mapping[str, Any]) -> Iterator[KeyStart]:
+    for number, (at, ready) in enumerate(_list(item, _START, most=LATEST_STARTS)):
+        team = item.get(f"{_TEAM}{number}") or None
+        require(team is None or isinstance(team, str), "a team is not a text")
+        yield KeyStart(at=_instant(at), ready=_instant(ready) if ready else None, team=team)
 
 
 def _list(item: Mapping[str, Any], prefix: str, *, most: int) -> Iterator[Any]:

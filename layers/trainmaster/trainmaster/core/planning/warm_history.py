@@ -1,7 +1,7 @@
 """Keep what jobs of one warm key did recently: when they started and ended, and how long start-ups took."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median_low
 from typing import TypeVar
@@ -26,6 +26,8 @@ class KeyStart:
     """When its instances were claimed."""
     ready: datetime | None = None
     """When its job began to wait; None: the job came back to the queue, so that it was no new arrival."""
+    team: str | None = None
+    """The job's team; None: an earlier release noted the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +38,6 @@ class WarmLesson:
     start: KeyStart | None = None
     job: str = ""
     """Name of the job that started; empty where this is no start."""
-    team: str = ""
-    """Its team."""
     ended_at: datetime | None = None
     """When the attempt left its instances warm; None: it left none, or this is a start."""
     startup: timedelta | None = None
@@ -70,8 +70,6 @@ class WarmHistory:
     job: str | None = None
     """The job that started last: its request says what jobs of the key have in common. None: only an earlier
     release has noted starts."""
-    teams: Mapping[str, datetime] = field(default_factory=dict)
-    """The last start of each team whose jobs have the key."""
 
     def after(self, lesson: WarmLesson) -> "WarmHistory":
         """Return the record with one more start or end of the key."""
@@ -81,7 +79,6 @@ class WarmHistory:
                 history,
                 starts=pushed(history.starts, [lesson.start], most=LATEST_STARTS),
                 job=lesson.job,
-                teams={**history.teams, lesson.team: lesson.start.at},
             )
         if lesson.ended_at is not None:
             history = replace(history, ends=pushed(history.ends, [lesson.ended_at], most=LATEST_STARTS))

@@ -59,7 +59,8 @@ class WarmKind:
 
     @property
     def teams(self) -> tuple[str, ...]:
-        return tuple(sorted(self.history.teams))
+        """Teams of its starts, as far as they are recorded."""
+        return tuple(sorted({start.team for start in self.history.starts if start.team is not None}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
