@@ -9,9 +9,16 @@ from trainmaster_client.advice.measured_work import Run, run_of_description, run
 from trainmaster_client.api import ApiClient
 from trainmaster_client.cli.connection import aws_client
 from trainmaster_client.cli.screen import say
-from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
+from trainmaster_client.errors import ApiFailedError, InvalidArgumentError, MalformedViewError, Problem
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import job_view
+
+_BUSY = Problem(
+    status=503,
+    title="Unavailable",
+    detail="the table did not answer for the speeds of earlier runs; try again in a minute, or name jobs that"
+    " trained the same model: --measured JOB",
+)
 
 
 def runs_of(api: ApiClient, jobs: Iterable[str], metric: str, *, report: Callable[[str], None]) -> list[Run]:
@@ -55,8 +62,11 @@ def kept_runs(assessor: Assessor) -> tuple[list[Run], str]:
 
     Raises:
         InvalidArgumentError: It has measured nothing.
+        ApiFailedError: It could not read what it has measured.
     """
     speeds = assessor.speeds()
+    if speeds is None:
+        raise ApiFailedError(_BUSY)
     if not speeds:
         raise InvalidArgumentError(
             "--by work compares shapes by the speed of earlier runs, and none of this program was measured.",

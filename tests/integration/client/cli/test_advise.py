@@ -478,6 +478,15 @@ def test_work_of_a_program_that_was_never_measured_is_refused_with_what_to_do(
     assert "MetricDefinitions" in ran.err
 
 
+def test_speeds_that_the_stack_could_not_read_are_no_program_without_runs(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, ANSWER | {"measured_speeds": None})
+    ran = trainmaster("advise", file, "--by", "work")
+    assert (ran.code, ran.out) == (3, "")
+    assert "did not answer for the speeds of earlier runs; try again in a minute" in ran.err
+
+
 def test_speeds_that_make_no_sense_are_an_error_that_names_them(
     trainmaster: Trainmaster, api: FakeApi, file: str
 ) -> None:
