@@ -4,15 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
-from trainmaster.adapters.dynamodb import DynamoReader
 from trainmaster.api import build_api
 from trainmaster.core.durations.work_speeds import WorkSpeed
 
 from tests.bodies import body
 from tests.builders import minutes, seen
 from tests.ends import observed
-from tests.integration.api.conftest import ADMIN, DOCUMENT, Api
+from tests.integration.api.conftest import ADMIN, DOCUMENT, Api, throttled
 
 SMALL, LARGE = "ml.g5.4xlarge", "ml.g5.12xlarge"
 POOL = {"name": "main", "capacity": {LARGE: 2, SMALL: 8}, "spot_capacity": {SMALL: 8}}
@@ -213,25 +211,6 @@ def test_without_any_price_it_is_refused_with_the_key_that_takes_them(api: Api) 
     (error,) = answer.json["errors"]
     assert error["message"].endswith(f"; without a price: {NEWER}, {NEW}")
     assert f"prices: {{{NEWER}: 4.5}}" in error["hint"]
-
-
-class SpeedsThrottled:
-    """A client of DynamoDB that refuses each Query of a partition of speeds."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def query(self, **query: Any) -> Any:
-        if query["ExpressionAttributeValues"][":pk"]["S"].startswith("KW#"):
-            raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "Query")
-        return self._client.query(**query)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-
-def throttled(api: Api) -> DynamoReader:
-    return DynamoReader(SpeedsThrottled(api.client), table=api.table)
 
 
 def test_a_dry_run_answers_without_speeds_while_their_rows_are_throttled(api: Api) -> None:

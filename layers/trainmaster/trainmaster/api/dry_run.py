@@ -212,12 +212,12 @@ def _training_time(job: Job, shape: Shape) -> timedelta | None:
     """Predict the training in a shape; None if no job like it has ended.
 
     Lengths of elastic jobs are known as if at the largest width. How well a job that has not begun uses more
-    instances is not known, so it counts as in ``width_worth``.
+    instances, earlier runs of its program say, else it counts as in ``width_worth``.
     """
     length, widths = likely_length(job.spec), job.spec.widths
     if length is None or widths is None:
         return length
-    return length * speed_up(None, shape.instances, widths.largest)
+    return length * speed_up(None, shape.instances, widths.largest, widths.measured)
 
 
 def _starts_by_width(
