@@ -54,7 +54,8 @@ def test_a_third_job_starts_in_the_shape_with_more_work_per_dollar(tmp_path: Pat
         plane.clock(120)
         job = plane.await_state("bert-3", "running")
         assert job["instances"] == {SMALL: 1}
-        assert job["shapes_because"] == (
-            f"1 x {SMALL}: 1.60x the tokens per USD of 1 x {LARGE}, measured on 4 runs"
-        )
+        because = f"1 x {SMALL}: 1.60x the tokens per USD of 1 x {LARGE}, measured on 4 runs"
+        assert job["shapes_because"] == because
+        (start,) = [line for line in job["history"] if line["to"] == "starting"]
+        assert start["reason"] == {"code": "cheapest", "message": because}
         end.touch()

@@ -204,10 +204,13 @@ class Assessor:
             raise refusals[0]
         return with_run_times([assessment for assessment, _ in results], longest=longest_hours(self._request))
 
-    def speeds(self) -> Sequence[Mapping[str, Any]]:
-        """Return what the stack has measured of the program, by shape; it goes by the job's own name."""
+    def speeds(self) -> Sequence[Mapping[str, Any]] | None:
+        """Return what the stack has measured of the program, by shape; it goes by the job's own name.
+
+        None where the stack says that it could not read it just now.
+        """
         answer = self._api.try_job(with_shapes(self._own, None), team=self._team)
-        speeds: Sequence[Mapping[str, Any]] = answer.get("measured_speeds") or ()
+        speeds: Sequence[Mapping[str, Any]] | None = answer.get("measured_speeds", ())
         return speeds
 
     def try_shapes(self, shapes: str) -> Document:

@@ -27,7 +27,7 @@ from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.dry_run import end_words
-from trainmaster_client.cli.measured_runs import kept_runs, runs_of
+from trainmaster_client.cli.measured_runs import kept_runs, runs_of, runs_of_reports
 from trainmaster_client.cli.plan_advice import PlanOptions, advise_plans
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, AsTeam, OptionalRequestFile, parse_request
@@ -65,7 +65,32 @@ class ShapeOptions:
         str,
         typer.Option(help="Metric of these jobs that counts work a second, as in their MetricDefinitions."),
     ] = "train:tok_s"
+    bench: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE=COUNT,FILE",
+            help="A report of benchmarks.training.bench and its shape, which is compared by speed.",
+        ),
+    ] = None
+    bench_row: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROW", help="Row of these reports, as in compiled; else the fastest they share."
+        ),
+    ] = None
     team: AsTeam = None
+
+    def check(self) -> None:
+        """Raises InvalidArgumentError for options that contradict each other."""
+        if self.bench and self.measured:
+            raise InvalidArgumentError(
+                "--bench and --measured are of different work, so their speeds cannot be compared.",
+                hint="Give one of them.",
+            )
+        if self.bench_row is not None and not self.bench:
+            raise InvalidArgumentError(
+                "--bench-row needs a report.", hint="Write --bench ml.g5.xlarge=1,build/bench.json."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +99,17 @@ class Measured:
 
     metric: str
     runs: Sequence[Run]
+
+
+def _measured(assessor: Assessor, compared: ShapeOptions, named: Sequence[Run]) -> Measured:
+    """Return the runs to compare by: those named, of reports, or for ``--by work`` those of the stack."""
+    if compared.bench:
+        row = runs_of_reports(compared.bench, compared.bench_row)
+        return Measured(metric=row.metric, runs=row.runs)
+    if compared.by is By.WORK and not named:
+        runs, metric = kept_runs(assessor)
+        return Measured(metric=metric, runs=runs)
+    return Measured(metric=compared.metric, runs=named)
 
 
 _SOURCES = {
@@ -94,6 +130,7 @@ def advise(
 ) -> None:
     """Compare the shapes that a job could run in, or the training plans that AWS sells; nothing is stored."""
     plan.check()
+    compared.check()
     if plan.plans:
         if file is not None:
             raise InvalidArgumentError("--plans is about the whole queue.", hint="Leave FILE out.")
@@ -107,12 +144,11 @@ def advise(
     extra = [shape for text in compared.shape or () for shape in read_shapes(text, where="--shape")]
     with _progress() as report:
         api = connect(quiet=True)
-        runs, metric = runs_of(api, compared.measured or (), compared.metric, report=report), compared.metric
+        named = runs_of(api, compared.measured or (), compared.metric, report=report)
         assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=compared.team)
-        if compared.by is By.WORK and not runs:
-            runs, metric = kept_runs(assessor)
-        measured = Measured(metric=metric, runs=runs)
-        order, best, tried = _advice(assessor, [*extra, *measured_shapes(runs)], compared.by, measured)
+        measured = _measured(assessor, compared, named)
+        shapes = [*extra, *measured_shapes(measured.runs)]
+        order, best, tried = _advice(assessor, shapes, compared.by, measured)
     if as_json_:
         print_json(as_json(order, best, tried))
     else:

@@ -1,17 +1,28 @@
-"""Reads how fast named jobs trained from SageMaker, for ``trainmaster advise --measured``."""
+"""Reads for ``trainmaster advise`` how fast jobs trained: from SageMaker, the stack, reports of the bench."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.advice.assessments import Assessor
+from trainmaster_client.advice.bench_reports import EXAMPLE, BenchReport, BenchRuns, bench_runs, read_report
 from trainmaster_client.advice.measured_work import Run, run_of_description, run_of_speed
+from trainmaster_client.advice.shapes import read_shapes
 from trainmaster_client.api import ApiClient
 from trainmaster_client.cli.connection import aws_client
 from trainmaster_client.cli.screen import say
-from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
+from trainmaster_client.errors import ApiFailedError, InvalidArgumentError, MalformedViewError, Problem
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import job_view
+
+_BUSY = Problem(
+    status=503,
+    title="Unavailable",
+    detail="the table did not answer for the speeds of earlier runs; try again in a minute, or name jobs that"
+    " trained the same model: --measured JOB",
+)
 
 
 def runs_of(api: ApiClient, jobs: Iterable[str], metric: str, *, report: Callable[[str], None]) -> list[Run]:
@@ -50,13 +61,46 @@ def _attempts(api: ApiClient, job: str, metric: str) -> Iterator[Run | str]:
         yield run if isinstance(run, Run) else f"{name}: {run}"
 
 
+def runs_of_reports(texts: Iterable[str], row: str | None) -> BenchRuns:
+    """Read the reports of ``--bench TYPE=COUNT,FILE``, and return the row that is compared.
+
+    Raises:
+        InvalidArgumentError: An option is no shape with a file, a file cannot be read or is no report, or the
+            reports cannot be compared.
+    """
+    return bench_runs([_report(text) for text in texts], row=row)
+
+
+def _report(text: str) -> BenchReport:
+    shape_words, _, path = text.partition(",")
+    if not path:
+        raise InvalidArgumentError(
+            f"--bench: {printable(text)!r} is not a shape and a file.", hint=f"Write {EXAMPLE}."
+        )
+    shapes = read_shapes(shape_words, where="--bench")
+    if len(shapes) != 1:
+        raise InvalidArgumentError(
+            f"--bench: {printable(shape_words)!r} is not one shape.", hint=f"Write {EXAMPLE}."
+        )
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"--bench: {printable(path)} cannot be read: {error.strerror}.", hint=f"Write {EXAMPLE}."
+        ) from error
+    return read_report(content, source=printable(path), shape=replace(shapes[0], subnet=None))
+
+
 def kept_runs(assessor: Assessor) -> tuple[list[Run], str]:
     """Return what the stack has measured of the request's program, and the unit of it.
 
     Raises:
         InvalidArgumentError: It has measured nothing.
+        ApiFailedError: It could not read what it has measured.
     """
     speeds = assessor.speeds()
+    if speeds is None:
+        raise ApiFailedError(_BUSY)
     if not speeds:
         raise InvalidArgumentError(
             "--by work compares shapes by the speed of earlier runs, and none of this program was measured.",

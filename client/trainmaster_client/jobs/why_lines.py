@@ -99,7 +99,7 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
     if not job.is_waiting:
         yield f"{job.name} does not wait: it is {job.state}{f' - {job.why}' if job.why else ''}"
         yield from (f"  {warning}" for attempt in job.attempts for warning in attempt.warnings)
-        yield from _shapes_line(document)
+        yield from _start_line(job, document)
         return
     yield f"{job.name}: {place_line(job)}"
     yield from _shapes_line(document)
@@ -112,6 +112,16 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
     if isinstance(share, dict) and share.get("message"):
         yield f"  Fair share: {printable(share['message'])}"
     yield from _report_lines(wait_report(job, others), now)
+
+
+def _start_line(job: JobView, document: Document) -> Iterator[str]:
+    """Yield why its newest attempt started in its shape, else why its shapes are in their order."""
+    starts = [transition.reason for transition in job.history if transition.to == "starting"]
+    reason = starts[-1] if starts else None
+    if reason is not None and reason.code == "cheapest":
+        yield f"  Started in this shape: {reason.message}"
+    else:
+        yield from _shapes_line(document)
 
 
 def _shapes_line(document: Document) -> Iterator[str]:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from trainmaster import __version__
 from trainmaster.adapters.dynamodb import (
     DynamoFolders,
@@ -243,6 +244,26 @@ class Racing:
         if self._meanwhile is not None:
             self._meanwhile()
         raise LostRaceError("too late")
+
+
+class SpeedsThrottled:
+    """A client of DynamoDB that refuses each Query of a partition of speeds."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def query(self, **query: Any) -> Any:
+        if query["ExpressionAttributeValues"][":pk"]["S"].startswith("KW#"):
+            raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "Query")
+        return self._client.query(**query)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def throttled(api: Api) -> DynamoReader:
+    """A reader of a table whose rows of speeds are throttled, and no others."""
+    return DynamoReader(SpeedsThrottled(api.client), table=api.table)
 
 
 @pytest.fixture(scope="module")

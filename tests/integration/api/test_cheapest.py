@@ -4,12 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.api import build_api
 from trainmaster.core.durations.work_speeds import WorkSpeed
 
 from tests.bodies import body
 from tests.builders import minutes, seen
 from tests.ends import observed
-from tests.integration.api.conftest import ADMIN, DOCUMENT, Api
+from tests.integration.api.conftest import ADMIN, DOCUMENT, Api, throttled
 
 SMALL, LARGE = "ml.g5.4xlarge", "ml.g5.12xlarge"
 POOL = {"name": "main", "capacity": {LARGE: 2, SMALL: 8}, "spot_capacity": {SMALL: 8}}
@@ -173,3 +174,59 @@ def test_with_plans_only_it_is_refused(api: Api) -> None:
         {"Key": "trainmaster:plan", "Value": "only"},
     ]
     assert "paid for in advance" in refusal(api, Tags=tags)
+
+
+NEW, NEWER = "ml.g9.12xlarge", "ml.g10.12xlarge"
+"""Types that the table of list prices does not have."""
+
+
+def measure_new(api: Api, instance_type: str, number: int) -> None:
+    resources = {"InstanceType": instance_type, "InstanceCount": 1, "VolumeSizeInGB": 50}
+    for run in range(2):
+        name = f"bert-{number + run}"
+        train(api, name, f"{instance_type}=1", 5000.0, ResourceConfig=resources)
+
+
+def test_a_shape_without_a_price_is_left_out_and_the_reason_says_so(api: Api) -> None:
+    capacity = {LARGE: 2, SMALL: 8, NEW: 2}
+    put(api, {**POOL, "capacity": capacity})
+    measure(api)
+    measure_new(api, NEW, 40)
+    answer = api.call("POST", "/add-job", request_of("bert-3", "cheapest"))
+    assert answer.status == 201, answer.json
+    message = f"stands for {FOUR_SPOT} {ONE_LARGE}. {BECAUSE}; left out, as the policy has no price: {NEW}"
+    assert answer.json["warnings"][0]["message"] == message
+    put(api, {**POOL, "capacity": capacity}, {**PRICES, NEW: 1.0})
+    answer = api.call("POST", "/add-job", request_of("bert-4", "cheapest"))
+    assert answer.json["warnings"][0]["message"].startswith(f"stands for {NEW}=1 {FOUR_SPOT} {ONE_LARGE}. ")
+
+
+def test_without_any_price_it_is_refused_with_the_key_that_takes_them(api: Api) -> None:
+    put(api, {"name": "main", "capacity": {NEW: 2, NEWER: 2}})
+    measure_new(api, NEW, 40)
+    measure_new(api, NEWER, 50)
+    resources = {"InstanceType": NEW, "InstanceCount": 1, "VolumeSizeInGB": 50}
+    answer = api.call("POST", "/add-job", request_of("bert-3", "cheapest", ResourceConfig=resources))
+    assert (answer.status, answer.fields) == (400, ["Tags[0].Value"])
+    (error,) = answer.json["errors"]
+    assert error["message"].endswith(f"; without a price: {NEWER}, {NEW}")
+    assert f"prices: {{{NEWER}: 4.5}}" in error["hint"]
+
+
+def test_a_dry_run_answers_without_speeds_while_their_rows_are_throttled(api: Api) -> None:
+    measure(api)
+    api.handle = build_api(api.outside(reader=throttled(api)))
+    answer = api.call("POST", "/add-job", request_of("bert-3", ONE_LARGE), query={"dry_run": "true"})
+    assert (answer.status, answer.json["valid"], answer.json["measured_speeds"]) == (200, True, None)
+
+
+@pytest.mark.parametrize("query", [{}, {"dry_run": "true"}], ids=["submission", "dry run"])
+def test_cheapest_is_unavailable_while_the_speeds_are_and_not_taken_for_unmeasured(
+    api: Api, query: dict[str, str]
+) -> None:
+    measure(api)
+    api.handle = build_api(api.outside(reader=throttled(api)))
+    answer = api.call("POST", "/add-job", request_of("bert-3", "cheapest"), query=query)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.json["detail"] == "the table refused: ProvisionedThroughputExceededException"
+    assert api.reader.job("bert-3") is None

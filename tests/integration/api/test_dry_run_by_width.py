@@ -4,11 +4,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from trainmaster.api import build_api
+from trainmaster.core.durations.work_speeds import MeasuredWidths, WorkSpeed
 
 from tests.bodies import body
 from tests.builders import seen
 from tests.ends import observed
-from tests.integration.api.conftest import DOCUMENT, P5, Api
+from tests.integration.api.conftest import DOCUMENT, P5, Api, throttled
 
 USD = 63.296
 
@@ -46,12 +48,24 @@ def instants(found: list[dict[str, Any]], field: str) -> list[datetime]:
 
 def ended_after(api: Api, trained: timedelta) -> None:
     """A job like it has trained at its largest width."""
-    api.call("POST", "/add-job", elastic("earlier"))
-    job = api.start("earlier")
+    ends(api, elastic("earlier"), trained)
+
+
+def ends(api: Api, request: dict[str, Any], trained: timedelta, **news: Any) -> None:
+    name = request["TrainingJobName"]
+    assert api.call("POST", "/add-job", request).status == 201
+    job = api.start(name)
     times: dict[str, Any] = {"training_since": api.now, "ended_at": api.now + trained}
-    change = observed(job, seen("earlier", status="Completed", **times), now=api.now)
+    change = observed(job, seen(name, status="Completed", **times, **news), now=api.now)
     assert change is not None
     api.store.commit([change], at=api.now)
+
+
+def ran_at(api: Api, name: str, instances: int, per_second: float) -> None:
+    """A job of the same program that was not elastic has trained with as many instances."""
+    resources = {"InstanceType": P5, "InstanceCount": instances, "VolumeSizeInGB": 30}
+    speed = WorkSpeed(unit="tokens", per_1000_s=round(1000 * per_second))
+    ends(api, body(TrainingJobName=name, ResourceConfig=resources), timedelta(minutes=10), speed=speed)
 
 
 def test_each_width_has_its_price_and_its_run_time(pool: Api) -> None:
@@ -95,3 +109,27 @@ def test_a_job_that_waits_for_others_has_no_start_at_any_width(pool: Api) -> Non
     found = pool.call("POST", "/add-job", asked, query={"dry_run": "true"}).json["widths"]
     assert [entry["estimated_start"] for entry in found] == [None, None, None]
     assert [entry["max_runtime_s"] for entry in found] == [3600, 7200, 14400]
+
+
+def test_speeds_of_earlier_runs_replace_the_usual_speed_up(pool: Api) -> None:
+    ended_after(pool, timedelta(minutes=40))
+    ran_at(pool, "wide-1", 1, 1000.0)
+    ran_at(pool, "wide-2", 2, 1500.0)
+    ran_at(pool, "wide-3", 4, 1800.0)
+    hours = [entry["training_hours"] for entry in widths(pool)]
+    assert [hour / hours[0] for hour in hours] == pytest.approx([1, 1.2, 1.8], rel=0.02)
+    assert pool.call("POST", "/add-job", elastic()).status == 201
+    known = pool.job("wide").spec.widths
+    assert known is not None
+    speeds = (1_000_000, 1_500_000, 1_800_000)
+    assert known.measured == MeasuredWidths(counts=(1, 2, 4), per_1000_s=speeds, runs=3)
+
+
+def test_an_elastic_job_is_taken_without_speeds_while_their_rows_are_throttled(pool: Api) -> None:
+    ran_at(pool, "wide-1", 1, 1000.0)
+    ran_at(pool, "wide-2", 2, 1500.0)
+    pool.handle = build_api(pool.outside(reader=throttled(pool)))
+    assert pool.call("POST", "/add-job", elastic()).status == 201
+    known = pool.job("wide").spec.widths
+    assert known is not None
+    assert known.measured is None

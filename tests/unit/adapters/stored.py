@@ -8,7 +8,7 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.durations.work_speeds import WorkSpeed
+from trainmaster.core.durations.work_speeds import MeasuredWidths, WorkSpeed
 from trainmaster.core.jobs.attempts import Attempt, LossWatch, Preemptor, Reason, StatusStart, StopsInARow
 from trainmaster.core.jobs.elastic_state import ElasticState, RunTimeLimits, TrainingProgress
 from trainmaster.core.jobs.end_conditions import (
@@ -51,6 +51,7 @@ FUTILE = FutilePreemptions(
     since=NOON + minutes(56),
     until=NOON + minutes(86),
 )
+MEASURED = MeasuredWidths(counts=(1, 2), per_1000_s=(900, 1600), runs=3, other_settings=True)
 RECENT_STOPS = RecentStops(count=3, at=NOON + minutes(9), lost=minutes(4))
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
@@ -155,7 +156,7 @@ def full_job() -> Job:
         keep_alive=minutes(9),
         predicted=minutes(33),
         halves_batch=True,
-        widths=Widths(counts=(1, 2, 4)),
+        widths=Widths(counts=(1, 2, 4), measured=MEASURED),
         elastic=ElasticState(
             limits=RunTimeLimits(granted=minutes(60), refused=minutes(90)),
             narrower_than=4,
@@ -241,7 +242,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         preemptible=False,
         own_quota={A: 2},
         array="train",
-        widths=Widths(counts=(1, 2)),
+        widths=Widths(counts=(1, 2), measured=MEASURED),
         role="0a1b",
         turned_down=2,
         futile=FUTILE,
@@ -280,7 +281,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         preempted_for="urgent",
         own_quota={A: 2},
         array="train",
-        widths=Widths(counts=(1, 2)),
+        widths=Widths(counts=(1, 2), measured=MEASURED),
         progress=TrainingProgress(at=NOON, step=10, steps=100, speeds={"2": 1500}),
         resized_at=NOON + minutes(3),
         account_width=2,

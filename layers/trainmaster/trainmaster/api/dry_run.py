@@ -25,6 +25,7 @@ from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.costs.spot_record import record_of
 from trainmaster.core.durations.work_speeds import speeds_by_shape
+from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, parse_vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import attempt_run_time, likely_length
@@ -62,12 +63,20 @@ def _chances(job: Job, capacity: Capacity, instances: int, context: RequestConte
     }
 
 
-def measured_speeds(submission: Submission, pool: PoolPolicy | None, context: RequestContext) -> list[View]:
-    """Show how fast earlier runs of the submission's program were in their shapes; none without a pool."""
+def measured_speeds(
+    submission: Submission, pool: PoolPolicy | None, context: RequestContext
+) -> list[View] | None:
+    """Show how fast earlier runs of the submission's program were in their shapes; none without a pool.
+
+    None where the table does not answer: a dry run decides nothing by them, so it does without.
+    """
     if pool is None:
         return []
     kind = submission.traits.work_kind
-    runs = context.outside.reader.work_speeds(pool.name, submission.team, kind)
+    try:
+        runs = context.outside.reader.work_speeds(pool.name, submission.team, kind)
+    except UnavailableError:
+        return None
     settings = kind.partition(":")[2]
     return [
         {
@@ -203,12 +212,12 @@ def _training_time(job: Job, shape: Shape) -> timedelta | None:
     """Predict the training in a shape; None if no job like it has ended.
 
     Lengths of elastic jobs are known as if at the largest width. How well a job that has not begun uses more
-    instances is not known, so it counts as in ``width_worth``.
+    instances, earlier runs of its program say, else it counts as in ``width_worth``.
     """
     length, widths = likely_length(job.spec), job.spec.widths
     if length is None or widths is None:
         return length
-    return length * speed_up(None, shape.instances, widths.largest)
+    return length * speed_up(None, shape.instances, widths.largest, widths.measured)
 
 
 def _starts_by_width(

@@ -2,14 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from trainmaster.api.parent_jobs import parents_of, with_violations
 from trainmaster.api.request_context import RequestContext, wake
 from trainmaster.api.views import View, field_error_view
 from trainmaster.core.durations.learned import Known, likely_lengths
-from trainmaster.core.errors import HOW_TO_REPAIR, FieldError, RepairNeededError, TrainmasterError
+from trainmaster.core.durations.work_speeds import MeasuredWidths
+from trainmaster.core.errors import (
+    HOW_TO_REPAIR,
+    FieldError,
+    RepairNeededError,
+    TrainmasterError,
+    UnavailableError,
+)
 from trainmaster.core.jobs.instances import lane_text
+from trainmaster.core.jobs.measured_runs import measured_widths
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.dependents import with_conditions
 from trainmaster.core.outbox import rule_violated_notice, to_tell
@@ -121,14 +130,33 @@ def new_job_of(
 ) -> Job:
     now = context.outside.clock()
     likely = likely_lengths(entrance.learned, limit=submission.ask.max_runtime)
+    measured = _measured_widths(context, submission, pool, now=now)
     job = new_job(
         submission,
         pool,
         entry_id=ulid(now, context.outside.random_bytes(RANDOM_BYTES)),
         now=now,
-        known=Known(predicted=entrance.predicted, likely=likely),
+        known=Known(predicted=entrance.predicted, likely=likely, widths=measured),
     )
     return job if parents.after is None else with_conditions(job, parents.after, pool=pool, now=now)
+
+
+def _measured_widths(
+    context: RequestContext, submission: Submission, pool: PoolPolicy, *, now: datetime
+) -> MeasuredWidths | None:
+    """Read how fast the program of an elastic job was at other widths; None where the table does not answer.
+
+    A job needs no such speeds: without them each doubling counts as usual.
+    """
+    if submission.ask.options.elastic is None:
+        return None
+    (instance_type,) = {capacity.instance_type for capacity in submission.ask.vector}
+    kind = submission.traits.work_kind
+    try:
+        runs = context.outside.reader.work_speeds(pool.name, submission.team, kind)
+    except UnavailableError:
+        return None
+    return measured_widths(runs, instance_type, settings=kind.partition(":")[2], now=now)
 
 
 def wake_for(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> None:

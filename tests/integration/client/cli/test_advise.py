@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.advice.spot_scores import PlacementScore
+from trainmaster_client.report import Report
 
 from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
@@ -478,6 +479,15 @@ def test_work_of_a_program_that_was_never_measured_is_refused_with_what_to_do(
     assert "MetricDefinitions" in ran.err
 
 
+def test_speeds_that_the_stack_could_not_read_are_no_program_without_runs(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, ANSWER | {"measured_speeds": None})
+    ran = trainmaster("advise", file, "--by", "work")
+    assert (ran.code, ran.out) == (3, "")
+    assert "did not answer for the speeds of earlier runs; try again in a minute" in ran.err
+
+
 def test_speeds_that_make_no_sense_are_an_error_that_names_them(
     trainmaster: Trainmaster, api: FakeApi, file: str
 ) -> None:
@@ -485,3 +495,58 @@ def test_speeds_that_make_no_sense_are_an_error_that_names_them(
     ran = trainmaster("advise", file, "--by", "work")
     assert ran.code != 0
     assert "measured_speeds" in ran.err
+
+
+def bench(folder: Path, name: str, tok_s: Any, row: str = "compiled", ranks: int = 1) -> str:
+    """A report of the bench's modes, as it is written."""
+    report = Report(name="benchmarks.training.bench")
+    speed = {"tok_s": tok_s, "tok_s_gpu": tok_s / ranks if isinstance(tok_s, float) else tok_s}
+    modes = [{"mode": row, **speed, "losses": [9.0, 8.0]}]
+    report.facts = {"preset": "llama-1b", "flops_per_token": 6e9, "ranks": ranks, "modes": modes}
+    report.write(folder / name)
+    return str(folder / name)
+
+
+def test_reports_of_the_bench_are_compared_by_work_per_dollar(
+    trainmaster: Trainmaster, api: FakeApi, file: str, tmp_path: Path
+) -> None:
+    script(api, ANSWER, SPOT, SPOT)
+    whole = f"ml.g5.12xlarge=1,{bench(tmp_path, 'whole.json', 7090.0, ranks=4)}"
+    parts = f"ml.g5.xlarge=4:spot,{bench(tmp_path, 'parts.json', 4500.0, ranks=4)}"
+    ran = trainmaster("advise", file, "--by", "work", "--bench", whole, "--bench", parts)
+    assert (ran.code, ran.err) == (0, "")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert lines[0].startswith("1. ml.g5.xlarge=4:spot")
+    work = "tokens a second of bench's compiled 4,500, 5.75e+06 per USD at 50% of the price, 1.60x that of"
+    assert f"measured on 1 run: {work} ml.g5.12xlarge=1" in lines
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param(["--bench", "ml.g5.xlarge=1"], "is not a shape and a file", id="no file"),
+        pytest.param(["--bench", "ml.g5.xlarge,a.json"], "'ml.g5.xlarge'", id="no count"),
+        pytest.param(["--bench", "ml.g5.xlarge=1 ml.g5.xlarge=2,a.json"], "not one shape", id="two shapes"),
+        pytest.param(["--bench", "ml.g5.xlarge=1,missing.json"], "missing.json cannot be read", id="missing"),
+        pytest.param(["--bench-row", "compiled"], "--bench-row needs a report", id="a row alone"),
+        pytest.param(["--bench", "ml.g5.xlarge=1,a", "--measured", "b"], "Give one of them", id="both"),
+    ],
+)
+def test_a_wrong_option_for_reports_is_answered_with_a_right_one(
+    trainmaster: Trainmaster, api: FakeApi, file: str, options: list[str], words: str
+) -> None:
+    script(api, ANSWER)
+    ran = trainmaster("advise", file, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+    assert not [received for received in api.received if received.method == "POST"], "nothing was tried"
+
+
+def test_a_report_with_a_wrong_value_names_the_field(
+    trainmaster: Trainmaster, api: FakeApi, file: str, tmp_path: Path
+) -> None:
+    script(api, ANSWER)
+    ran = trainmaster("advise", file, "--bench", f"ml.g5.xlarge=1,{bench(tmp_path, 'a.json', 'fast')}")
+    assert ran.code == 2
+    assert "facts.modes[0].tok_s is fast" in ran.err
+    assert "It has to be a number above 0, e.g. 15324.5" in ran.err

@@ -145,6 +145,39 @@ def test_why_of_a_job_that_runs_says_so(trainmaster: Trainmaster, api: FakeApi) 
     assert trainmaster("why", "job1") == Ran(0, "job1 does not wait: it is running\n", "")
 
 
+def started(attempt: int, message: str | None) -> dict[str, Any]:
+    """One start in a job's history."""
+    reason = None if message is None else {"code": "cheapest", "message": message}
+    at = f"2026-11-21T0{attempt}:00:00Z"
+    return {"at": at, "attempt": attempt, "from": "pending", "to": "starting", "reason": reason}
+
+
+BECAUSE = "4 x small: 1.31x the tokens per USD of 1 x large, measured on 4 runs"
+
+
+@pytest.mark.parametrize(
+    ("starts", "line"),
+    [
+        pytest.param([started(0, BECAUSE)], [f"  Started in this shape: {BECAUSE}"], id="the cheapest"),
+        pytest.param(
+            [started(0, BECAUSE), started(1, "large=1 is number 2")],
+            ["  Started in this shape: large=1 is number 2"],
+            id="the newest attempt counts",
+        ),
+        pytest.param(
+            [started(0, BECAUSE), started(1, None)], [f"  Shapes: {BECAUSE}"], id="it has left spot since"
+        ),
+        pytest.param([], [f"  Shapes: {BECAUSE}"], id="its history is gone"),
+    ],
+)
+def test_why_of_a_job_that_runs_says_why_in_its_shape(
+    trainmaster: Trainmaster, api: FakeApi, starts: list[dict[str, Any]], line: list[str]
+) -> None:
+    running = {"state": "running", "waiting": None, "position": None}
+    script(api, "GET", "/jobs/job1", view(**running, history=starts, shapes_because=BECAUSE))
+    assert trainmaster("why", "job1").out.splitlines() == ["job1 does not wait: it is running", *line]
+
+
 @pytest.mark.usefixtures("in_berlin")
 def test_why_of_an_idle_job_says_when_it_is_stopped(trainmaster: Trainmaster, api: FakeApi) -> None:
     attempt = {"attempt": 0, "idle_since": "2001-11-21T01:00:00Z", "stop_due": "2001-11-21T01:10:00Z"}

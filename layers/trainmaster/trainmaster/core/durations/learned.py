@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from trainmaster.core.durations.histogram import Histogram, bucket
 from trainmaster.core.durations.learned_rows import LearnedRow
+from trainmaster.core.durations.work_speeds import MeasuredWidths
 
 SHARES = tuple((2 * number + 1) / 20 for number in range(10))
 """Shares of the jobs that the ten likely lengths stand for: the middle of each tenth."""
@@ -102,6 +103,8 @@ class Known:
     predicted: timedelta | None = None
     """Mean of the last two jobs of its team and lane; None if there are none."""
     likely: LikelyLengths | None = None
+    widths: MeasuredWidths | None = None
+    """How fast its program was at several widths; None: that is not known, or the job is not elastic."""
 
 
 NOTHING_KNOWN = Known()

@@ -163,6 +163,20 @@ class ShapeSpeed:
     runs: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredWidths:
+    """How fast earlier runs of a job's program were, at two widths or more, when the job was submitted."""
+
+    counts: tuple[int, ...]
+    """Instances of those runs in ascending order, each count once."""
+    per_1000_s: tuple[int, ...]
+    """Work in 1,000 seconds at each of them, in the unit in which they were measured."""
+    runs: int
+    """Number of runs that they come from."""
+    other_settings: bool = False
+    """Whether those runs had other hyperparameters than the job."""
+
+
 def speeds_by_shape(runs: Iterable[MeasuredRun], *, settings: str, now: datetime) -> tuple[ShapeSpeed, ...]:
     """Return the speeds that can be compared: in the one unit in which most shapes were measured.
 

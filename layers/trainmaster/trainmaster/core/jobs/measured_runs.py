@@ -1,9 +1,20 @@
-"""Which ended attempts tell how fast their job's kind of work is done in their shape."""
+"""Which ended attempts tell how fast their job's kind of work is done, and what they tell of widths."""
 
-from trainmaster.core.durations.work_speeds import SHORTEST_TRAINING, MeasuredRun
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from trainmaster.core.durations.work_speeds import (
+    SHORTEST_TRAINING,
+    MeasuredRun,
+    MeasuredWidths,
+    counted,
+    usual_speed,
+)
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.instances import vector_text
+from trainmaster.core.jobs.instances import parse_vector, vector_text
 from trainmaster.core.jobs.model import JobSpec
+from trainmaster.core.jobs.widths import LEAST_WIDTHS
 
 
 def measured_run(spec: JobSpec, attempt: Attempt) -> MeasuredRun | None:
@@ -24,3 +35,45 @@ def measured_run(spec: JobSpec, attempt: Attempt) -> MeasuredRun | None:
         ended_at=attempt.end.at,
         settings=spec.work_kind.partition(":")[2],
     )
+
+
+def measured_widths(
+    runs: Iterable[MeasuredRun], instance_type: str, *, settings: str, now: datetime
+) -> MeasuredWidths | None:
+    """Return how fast a kind of work was at each number of instances; None below two such numbers.
+
+    Runs of one unit and equal hyperparameters are compared, as a larger model is slower at every width: those
+    of the job's own, else those that were measured at most widths. Spot instances are as fast as others.
+
+    Args:
+        runs: What was measured of the job's kind of work.
+        instance_type: Type of the job's instances.
+        settings: Digest of the job's hyperparameters; empty: it has none.
+        now: The instant at which the job is submitted.
+    """
+    alike: defaultdict[tuple[bool, str, str], list[MeasuredRun]] = defaultdict(list)
+    for run in counted(runs, now=now):
+        (capacity,) = parse_vector(run.shape)
+        if capacity.instance_type == instance_type:
+            alike[run.settings == settings, run.settings, run.speed.unit].append(run)
+    known = [
+        (*key, by_width)
+        for key, of_key in alike.items()
+        if len(by_width := _by_width(of_key)) >= LEAST_WIDTHS
+    ]
+    if not known:
+        return None
+    is_own, *_, best = max(known, key=lambda group: (group[0], len(group[3]), group[1], group[2]))
+    return MeasuredWidths(
+        counts=tuple(sorted(best)),
+        per_1000_s=tuple(max(round(1000 * usual_speed(best[count])), 1) for count in sorted(best)),
+        runs=sum(len(measured) for measured in best.values()),
+        other_settings=not is_own,
+    )
+
+
+def _by_width(runs: Iterable[MeasuredRun]) -> Mapping[int, Sequence[MeasuredRun]]:
+    by_width: defaultdict[int, list[MeasuredRun]] = defaultdict(list)
+    for run in runs:
+        by_width[sum(parse_vector(run.shape).values())].append(run)
+    return by_width

@@ -39,6 +39,10 @@ class ReasonCode(StrEnum):
     NOT_STOPPED = "not-stopped"
     """It was to be stopped, and AWS denies that."""
 
+    # why an attempt starts in its shape
+    CHEAPEST = "cheapest"
+    """Earlier runs of its program got most work for a dollar in it, or in shapes that could not start."""
+
     # why an attempt is stopped, and comes back
     PREEMPTION = "preemption"
     """It is stopped for another job."""

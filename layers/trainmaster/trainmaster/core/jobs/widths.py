@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from trainmaster.core.durations.work_speeds import MeasuredWidths
 from trainmaster.core.errors import BadOptionError, quoted
 
 LEAST_WIDTHS = 2
@@ -27,6 +28,8 @@ class Widths:
 
     counts: tuple[int, ...]
     """The counts in ascending order, each once; two or more."""
+    measured: MeasuredWidths | None = None
+    """Speeds of earlier runs; None: they were measured at fewer than two widths."""
 
     @property
     def least(self) -> int:

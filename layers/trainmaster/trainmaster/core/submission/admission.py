@@ -1,7 +1,7 @@
 """Admission of a valid request: the pool it waits in, its violations of the policy, the new job."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -195,7 +195,7 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         own_quota=_own_quota(submission, pool),
         role=role_digest(ask.role_arn),
-        widths=ask.options.elastic,
+        widths=ask.options.elastic and replace(ask.options.elastic, measured=known.widths),
         hold_open=ask.options.hold_open,
         set_by_pool=fields_set_by_pool(submission.as_sent, submission.body) or None,
     )

@@ -50,6 +50,8 @@ class Ranking:
     shapes: tuple[RankedShape, ...]
     other_settings: bool = False
     """Whether the runs had other hyperparameters than the job."""
+    unpriced: tuple[str, ...] = ()
+    """Types whose shapes are not in the order because their price is unknown."""
 
     @property
     def tag(self) -> str:
@@ -72,6 +74,7 @@ class Ranking:
             f" measured on {first.runs + other.runs} runs"
             + (" with other hyperparameters" if self.other_settings else "")
             + (f"; spot is assumed to cost {SPOT_SHARE:.0%} of the price" if spot else "")
+            + (f"; left out, as the policy has no price: {', '.join(self.unpriced)}" if self.unpriced else "")
         )
 
 
@@ -84,15 +87,34 @@ class Market:
     saves_checkpoints: bool
     """Whether it gets spot at all: without checkpoints an interruption costs all of the work."""
 
-    def usd_per_hour(self, capacity: Capacity, count: int) -> float | None:
-        """Return the price of a shape; None if it has none, or the job cannot be given it."""
+    def offers(self, capacity: Capacity, count: int) -> bool:
+        """Tell whether the pool has as many instances, and the job can be given them."""
         if capacity.is_spot and not self.saves_checkpoints:
-            return None
+            return False
         most = self.pool.spot_capacity if capacity.is_spot else self.pool.most_capacity
+        return 0 < count <= most.get(capacity.instance_type, 0)
+
+    def usd_per_hour(self, capacity: Capacity, count: int) -> float | None:
+        """Return the price of a shape; None if it is not known."""
         price = self.prices.usd_per_hour(capacity.instance_type)
-        if price is None or price <= 0 or not 0 < count <= most.get(capacity.instance_type, 0):
+        if price is None or price <= 0:
             return None
         return float(price) * count * (SPOT_SHARE if capacity.is_spot else 1.0)
+
+    def unpriced(self, runs: Iterable[MeasuredRun]) -> tuple[str, ...]:
+        """Return, sorted, the types of measured shapes that lack nothing but a price."""
+        shapes = {
+            shape for text in sorted({run.shape for run in runs}) for shape in parse_vector(text).items()
+        }
+        return tuple(
+            sorted(
+                {
+                    capacity.instance_type
+                    for capacity, count in shapes
+                    if self.offers(capacity, count) and self.usd_per_hour(capacity, count) is None
+                }
+            )
+        )
 
 
 def ranking_of(
@@ -111,11 +133,11 @@ def ranking_of(
     """
     known = counted(runs, now=now)
     own = [run for run in known if run.settings == settings]
-    ranking = _best_known(own, market)
-    if ranking is None:
-        ranking = _best_known(known, market)
-        return None if ranking is None else replace(ranking, other_settings=True)
-    return ranking
+    for considered, is_own in ((own, True), (known, False)):
+        ranking = _best_known(considered, market)
+        if ranking is not None:
+            return replace(ranking, other_settings=not is_own, unpriced=market.unpriced(considered))
+    return None
 
 
 def _best_known(runs: Sequence[MeasuredRun], market: Market) -> Ranking | None:
@@ -143,7 +165,7 @@ def _shape(text: str, runs: Sequence[MeasuredRun], market: Market) -> RankedShap
     """Return a shape with its work per dollar; None if it has no price, or the job cannot be given it."""
     ((capacity, count),) = parse_vector(text).items()
     usd = market.usd_per_hour(capacity, count)
-    if usd is None:
+    if usd is None or not market.offers(capacity, count):
         return None
     work = 3600 * usual_speed(runs) / usd
     return RankedShape(capacity=capacity, count=count, work_per_usd=work, runs=len(runs))
@@ -168,7 +190,7 @@ def with_cheapest(
     settings = submission.traits.work_kind.partition(":")[2]
     ranking = ranking_of(runs, market, settings=settings, now=now)
     if ranking is None:
-        raise invalid([_unmeasured(submission, runs, now=now)])
+        raise invalid([_unmeasured(submission, runs, market, now=now)])
     body = _with_tag(submission.body, ranking.tag)
     return replace(
         submission,
@@ -184,15 +206,27 @@ def _with_tag(body: Mapping[str, Any], value: str) -> Mapping[str, Any]:
     return {**body, "Tags": tags}
 
 
-def _unmeasured(submission: Submission, runs: Sequence[MeasuredRun], *, now: datetime) -> FieldError:
-    """Say what was measured, and what it takes to measure more."""
+def _unmeasured(
+    submission: Submission, runs: Sequence[MeasuredRun], market: Market, *, now: datetime
+) -> FieldError:
+    """Say what was measured, and what it takes: more runs, or prices of the types that have runs."""
     kept = counted(runs, now=now)
     shapes = sorted({run.shape for run in kept})
     measured = f"{len(kept)} in {len(shapes)} shapes ({', '.join(shapes[:4])})" if kept else "none"
+    hint = (
+        "list the shapes, e.g. ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot, and give the job MetricDefinitions"
+        " with train:tok_s or samples_per_second: each run of 5 minutes or more is then measured"
+    )
+    if unpriced := market.unpriced(kept):
+        measured += f"; without a price: {', '.join(unpriced)}"
+        hint = (
+            "ask an administrator for prices of these types in the policy,"
+            f" e.g. prices: {{{unpriced[0]}: 4.5}} in USD an hour,"
+            " or list the shapes, e.g. ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot"
+        )
     return FieldError(
         field=submission.places.tag(ALTERNATIVES),
         message=f"is {CHEAPEST}, which needs {LEAST_RUNS} runs of the program in each of {LEAST_SHAPES}"
         f" shapes of the pool, measured in one unit, with known prices; measured: {measured}",
-        hint="list the shapes, e.g. ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot, and give the job MetricDefinitions"
-        " with train:tok_s or samples_per_second: each run of 5 minutes or more is then measured",
+        hint=hint,
     )

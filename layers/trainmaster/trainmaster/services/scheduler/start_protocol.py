@@ -36,6 +36,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.refused_starts import Trial
+from trainmaster.core.lifecycle.shape_notes import shape_note
 from trainmaster.core.lifecycle.unserved_attempts import after_put_off
 from trainmaster.core.lifecycle.width_changes import (
     is_narrowable,
@@ -80,16 +81,16 @@ def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 
 def check_request(job: Job, action: Start, body: Mapping[str, Any], context: PassContext) -> None:
     """Build the request before anything is claimed; raises if that is not possible."""
-    create_request(_claimed(job, action, context, at=context.clock()), body, context)
+    create_request(_claim_of(job, action, context, at=context.clock()).after, body, context)
 
 
 def claim(job: Job, action: Start, context: PassContext) -> Job:
     """Claim the slot. Raises LostRaceError if the pool or the job has changed."""
     at = context.clock()
-    after = _claimed(job, action, context, at=at)
+    change = _claim_of(job, action, context, at=at)
     probes = role_trials.probe_of(action, context)
     condition = replace(condition_of(applied(action), context), probes=probes)
-    (claimed,) = context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
+    (claimed,) = context.store.commit([change], at=at, condition=condition)
     if condition.probes is not None:
         context.roles.note(condition.probes)
     return claimed
@@ -113,15 +114,16 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
         warm |= guard.warm or {}
         throttles |= {throttle.array: throttle for throttle in guard.throttles}
         before.update(action.shape.vector)
-    changes = [Change(before=job, after=_claimed(job, action, context, at=at)) for job, action in claims]
+    changes = [_claim_of(job, action, context, at=at) for job, action in claims]
     together = Guard(most_used=most, warm=warm, throttles=tuple(throttles.values()))
     condition = condition_of(Changes(guard=together), context)
     return context.store.commit(changes, at=at, condition=condition)
 
 
-def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> Job:
+def _claim_of(job: Job, action: Start, context: PassContext, *, at: datetime) -> Change:
     attempt = attempt_for(job, action, pool=context.pool_policy, policy=context.policy, at=at)
-    return steps.claim(job, attempt, after_stops=action.ends_hold)
+    after = steps.claim(job, attempt, after_stops=action.ends_hold)
+    return Change(before=job, after=after, note=shape_note(after))
 
 
 def launch(job: Job, body: Mapping[str, Any], context: PassContext, trial: Trial) -> bool:
