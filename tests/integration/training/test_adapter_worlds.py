@@ -43,7 +43,7 @@ for step, batch in PreemptibleLoop(accelerator, folder, steps=steps, save_every=
     accelerator.backward(loss); optimizer.step(); rates.step(); optimizer.zero_grad()
     print(f"loss {step} {loss.item()!r}\\n", end="", flush=True)
     print(f"step={step} samples={[int(value) for value in values.flatten()]}\\n", end="", flush=True)
-    if accelerator.is_main_process: print(f"rate {step} {rates.get_last_lr()[0]!r}", flush=True)
+    if accelerator.is_main_process: print(f"rate {step} {rates.get_last_lr()[0]!r}\\n", end="", flush=True)
 """
 LIGHTNING = """
 import os, sys, torch, lightning
