@@ -114,9 +114,13 @@ class ApiClient(ArrayRoutes):
     def cancel(self, name: str) -> Document:
         return self._call("DELETE", f"/jobs/{path_name(name)}")
 
-    def pools(self) -> Document:
-        """Return all pools, however many answers that takes."""
-        return self._whole("/pools", {}, "pools")
+    def pools(self, *, sharing: bool = False) -> Document:
+        """Return all pools, however many answers that takes.
+
+        Args:
+            sharing: Whether each says which jobs could use each other's warm pools.
+        """
+        return self._whole("/pools", {"sharing": "true" if sharing else None}, "pools")
 
     def usage(self, *, team: str | None = None, month: str | None = None) -> Document:
         """Return the usage of one team and month; by default the caller's only team and this month."""

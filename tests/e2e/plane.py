@@ -208,6 +208,17 @@ def eventually(
     return seen
 
 
+def member(plane: Plane, team: str) -> Keys:
+    """Those of a session of the role that is the team's by its name."""
+    role = f"arn:aws:iam::{plane.twin.ready['account_id']}:role/{team}-ann"
+    made = plane.client("sts").assume_role(RoleArn=role, RoleSessionName="ann")["Credentials"]
+    return Keys(
+        access_key_id=made["AccessKeyId"],
+        secret_access_key=made["SecretAccessKey"],
+        session_token=made["SessionToken"],
+    )
+
+
 def keys_of(plane: Plane, function: str) -> Keys:
     """Those of a function's role, read where an intruder would find them: in its process."""
     tree = tree_of(plane.twin.ready["pid"])

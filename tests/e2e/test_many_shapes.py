@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.plane import INSTANCE_TYPE, Document, Plane, pool, running_plane, tags, until_exists
-from tests.e2e.signing import Keys
+from tests.e2e.plane import INSTANCE_TYPE, Document, Plane, member, pool, running_plane, tags, until_exists
 
 pytestmark = pytest.mark.thorough
 
@@ -14,16 +13,6 @@ SHAPES = 75
 WITHIN_SECONDS = 60
 """Of the twin's clock, from blue's submission to its start."""
 _STEP_SECONDS = 5
-
-
-def member(plane: Plane, team: str) -> Keys:
-    role = f"arn:aws:iam::{plane.twin.ready['account_id']}:role/{team}-ann"
-    made = plane.client("sts").assume_role(RoleArn=role, RoleSessionName="ann")["Credentials"]
-    return Keys(
-        access_key_id=made["AccessKeyId"],
-        secret_access_key=made["SecretAccessKey"],
-        session_token=made["SessionToken"],
-    )
 
 
 def team(name: str) -> Document:

@@ -87,6 +87,8 @@ class SageMakerStub:
     """A warm pool that is given up stays for a while, as in the real service."""
     keeps_warm: bool = True
     """False: as with a quota of 0 for warm pools."""
+    bills_startup: bool = False
+    """Instances are billed from the creation on, not from Training on."""
     refuse: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """(error code, HTTP status) for the next requests of an operation."""
     intercept: dict[str, Callable[[dict[str, Any]], Response]] = field(default_factory=dict)
@@ -130,7 +132,7 @@ class SageMakerStub:
         job = self.jobs.get(body["TrainingJobName"])
         if job is None:
             return refusal("ValidationException", "Requested resource not found.")
-        since = job.training_since
+        since = job.created if self.bills_startup else job.training_since
         described = {
             **{name: part for name, part in job.request.items() if name != "Tags"},
             **({"TuningJobArn": job.tuning_job_arn} if job.tuning_job_arn else {}),

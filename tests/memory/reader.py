@@ -333,6 +333,9 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
         ]
         return tuple(run for run in kept if run is not None)
 
+    def warm_histories(self, pool: str) -> dict[str, WarmHistory]:
+        return dict(self._tables.pools[pool].warm_histories)
+
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
         return min(most, sum(entry.rank < rank for entry in self._in_turn(pool)))
 

@@ -1,6 +1,6 @@
 """``trainmaster pools``: what there is, who uses it, who waits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -8,18 +8,30 @@ import typer
 
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
-from trainmaster_client.views.pool_rows import PoolRow, pool_rows
+from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
+from trainmaster_client.http.answers import printable
+from trainmaster_client.views.pool_rows import Part, PoolRow, pool_rows
 
 AheadFlag = Annotated[
     bool, typer.Option("--ahead", help="Show all changes by calendars, and reservations, of the next 7 days.")
 ]
+SharingFlag = Annotated[
+    bool,
+    typer.Option(
+        "--sharing", help="Say instead which jobs differ in so little that they could share warm pools."
+    ),
+]
 
 
-def pools(*, ahead: AheadFlag = False, as_json: JsonFlag = False) -> None:
+def pools(*, ahead: AheadFlag = False, sharing: SharingFlag = False, as_json: JsonFlag = False) -> None:
     """Show every pool: capacity, use, quotas of teams, warm pools, limits of the account."""
-    document = connect().pools()
+    if ahead and sharing:
+        raise InvalidArgumentError("--ahead and --sharing exclude each other.", hint="Write one of them.")
+    document = connect().pools(sharing=sharing)
     if as_json:
         print_json(document)
+    elif sharing:
+        print_lines(sharing_lines(document.get("pools") or ()))
     else:
         print_lines(pool_lines(pool_rows(document.get("pools") or (), now=datetime.now(UTC)), ahead=ahead))
 
@@ -53,3 +65,22 @@ def pool_lines(rows: Iterable[PoolRow], *, ahead: bool = False) -> Iterator[str]
         yield from (f"  {warning}" for warning in pool.warnings)
     if pool is None:
         yield "No pools: an admin has to apply a policy."
+
+
+def sharing_lines(pools: Sequence[Part]) -> Iterator[str]:
+    """Yield which jobs of each pool could share warm pools, and what to do. Raises MalformedViewError."""
+    try:
+        advised = [
+            (printable(pool["name"]), [(advice["because"], advice["todo"]) for advice in pool["sharing"]])
+            for pool in pools
+        ]
+    except (KeyError, TypeError) as error:
+        raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+    for name, advices in advised:
+        for because, todo in advices:
+            yield f"{name}: {printable(because)}"
+            yield f"  {printable(todo)}"
+    if any(advices for _, advices in advised):
+        yield "Estimates, by the last 16 starts and ends of each kind of jobs, kept warm as the policy says."
+    else:
+        yield "No jobs that you see would have started sooner by sharing warm pools, as far as is recorded."

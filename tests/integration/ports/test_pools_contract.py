@@ -52,7 +52,11 @@ def test_starts_and_ends_of_a_warm_key_are_recorded_the_newest_first(plane: Plan
     assert [start.ready for start in history.starts] == [at - minutes(1) for at in starts]
     assert list(history.ends) == [at + minutes(5) for at in starts]
     assert (history.cold, history.warm) == ((minutes(3),) * LATEST_STARTUPS,) * 2
+    assert [start.team for start in history.starts] == ["default"] * LATEST_STARTS
+    assert history.job == f"job-{LATEST_STARTS + 1}"
     assert plane.reader.pool_state("main").warm_histories == {"k": history}
+    assert plane.reader.warm_histories("main") == {"k": history}
+    assert plane.reader.warm_histories("other") == {}
 
 
 def test_starts_of_one_commit_are_all_recorded(plane: Plane) -> None:
@@ -62,8 +66,9 @@ def test_starts_of_one_commit_are_all_recorded(plane: Plane) -> None:
     together = [Change(before=job, after=claimed(job, **kept)) for job in (second, third)]
     plane.store.commit(together, at=NOON + minutes(1))
     plane.store.change_warm("main", None, warm("old"), at=NOON)
-    starts = plane.snapshot().warm_histories["k"].starts
-    assert [start.at for start in starts] == [NOON + minutes(1), NOON + minutes(1), NOON]
+    history = plane.snapshot().warm_histories["k"]
+    assert [start.at for start in history.starts] == [NOON + minutes(1), NOON + minutes(1), NOON]
+    assert history.job == "c"
 
 
 def test_what_was_never_kept_warm_leaves_no_record(plane: Plane) -> None:

@@ -9,7 +9,8 @@ from http import HTTPStatus
 from trainmaster.api.known_names import pools_asked
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.plan_views import plan_views
-from trainmaster.api.request_context import Answer, ApiReader, RequestContext
+from trainmaster.api.pool_sharing import sharing_views
+from trainmaster.api.request_context import Answer, ApiReader, RequestContext, read_flag
 from trainmaster.api.views import View, instant_text, pool_view
 from trainmaster.core.errors import FieldError, invalid
 from trainmaster.core.jobs.end_conditions import NOT_YET
@@ -29,14 +30,16 @@ CALENDAR_SHOWN = timedelta(days=7)
 
 def list_pools(context: RequestContext) -> Answer:
     """List at least one pool a page, so that following the tokens ends, however slow the table is."""
-    given = context.call.parameters("pool", "next_token")
-    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps([_SECTION, given.get("pool")]))
+    given = context.call.parameters("pool", "next_token", "sharing")
+    shares = read_flag(given, "sharing")
+    bound = [_SECTION, given.get("pool"), *(["sharing"] if shares else [])]
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps(bound))
     pools = pools_asked(context, given.get("pool"))
     after = seal.mark(given["next_token"]) if "next_token" in given else None
     left = pools if after is None else _behind(pools, str(after.order[0]))
     views: list[View] = []
     room = Room()
-    for view in _views(left, context):
+    for view in _views(left, context, shares=shares):
         fits = room.takes(view) and context.has_time
         if views and not fits:
             break
@@ -63,7 +66,7 @@ def _behind(pools: Sequence[PoolPolicy], name: str) -> Sequence[PoolPolicy]:
     raise invalid([error])
 
 
-def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[View]:
+def _views(pools: Sequence[PoolPolicy], context: RequestContext, *, shares: bool) -> Iterator[View]:
     reader = context.outside.reader
     looks = max(MAX_POSITION // max(len(pools), 1), FEWEST_LOOKED_AT)
     for pool in pools:
@@ -78,6 +81,8 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
             view["reservations"] = _reservations(pool, now=now)
         if pool.plans:
             view["plans"] = plan_views(pool, state.used, is_admin=context.is_admin, now=now)
+        if shares:
+            view["sharing"] = sharing_views(pool, context, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
         yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
 

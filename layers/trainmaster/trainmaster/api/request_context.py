@@ -127,6 +127,13 @@ def flags(call: Call, **defaults: bool) -> dict[str, bool]:
     return defaults | {name: value == "true" for name, value in given.items()}
 
 
+def read_flag(given: Mapping[str, str], name: str) -> bool:
+    """Read one of a call's parameters, true or false; false if it is absent. Raises InvalidRequestError."""
+    if given.get(name, "false") not in {"true", "false"}:
+        raise invalid([_no_flag(name)])
+    return given.get(name) == "true"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     status: HTTPStatus

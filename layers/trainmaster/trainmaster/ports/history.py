@@ -1,6 +1,6 @@
 """The history of pools, kept for people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from trainmaster.core.history.past_records import (
     Window,
 )
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.planning.warm_history import WarmHistory
 
 
 class HistoryReader(Protocol):
@@ -42,3 +43,6 @@ class HistoryReader(Protocol):
         """List the changes of the window and the last one before it, else the next one after it."""
 
     def wait_counts(self, pool: str, since: datetime, until: datetime) -> Iterable[WaitCount]: ...
+
+    def warm_histories(self, pool: str) -> Mapping[str, WarmHistory]:
+        """Read the records of the pool's warm keys, at most 500 of them."""

@@ -452,6 +452,52 @@ def test_pools_shows_capacity_teams_warm_pools_and_limits(trainmaster: Trainmast
     ]
 
 
+SHARED = {
+    "because": "Jobs of team vision (50 GB) and team nlp (200 GB) \x1b[31mdiffer.",
+    "todo": "Write 200.",
+}
+
+
+def test_pools_says_which_jobs_could_share_warm_pools_and_what_to_do(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    script(api, "GET", "/pools", {"pools": [POOL | {"sharing": [SHARED]}, POOL | {"sharing": []}]})
+    ran = trainmaster("pools", "--sharing")
+    assert api.received[-1].query == {"sharing": ["true"]}
+    assert ran.out.splitlines() == [
+        "p5: Jobs of team vision (50 GB) and team nlp (200 GB)  [31mdiffer.",
+        "  Write 200.",
+        "Estimates, by the last 16 starts and ends of each kind of jobs, kept warm as the policy says.",
+    ]
+
+
+def test_pools_says_that_no_jobs_could_share(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/pools", {"pools": [POOL | {"sharing": []}]})
+    assert trainmaster("pools", "--sharing").out.startswith("No jobs that you see would have started sooner")
+
+
+def test_pools_prints_sharing_as_json(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/pools", {"pools": [POOL | {"sharing": [SHARED]}]})
+    shown = json.loads(trainmaster("pools", "--sharing", "--json").out)
+    assert shown["pools"][0]["sharing"] == [SHARED]
+
+
+@pytest.mark.parametrize("sharing", [None, [{}], [7], {"because": 1}])
+def test_pools_names_an_answer_about_sharing_that_it_cannot_read(
+    trainmaster: Trainmaster, api: FakeApi, sharing: Any
+) -> None:
+    script(api, "GET", "/pools", {"pools": [POOL | ({} if sharing is None else {"sharing": sharing})]})
+    ran = trainmaster("pools", "--sharing")
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+
+
+def test_ahead_and_sharing_are_two_questions(trainmaster: Trainmaster, api: FakeApi) -> None:
+    ran = trainmaster("pools", "--ahead", "--sharing")
+    assert (ran.code, api.received) == (2, [])
+    assert "--ahead and --sharing exclude each other." in ran.err
+
+
 def test_a_plane_without_pools_says_who_can_change_that(trainmaster: Trainmaster, api: FakeApi) -> None:
     script(api, "GET", "/pools", {"pools": []})
     assert trainmaster("pools").out == "No pools: an admin has to apply a policy.\n"

@@ -22,7 +22,7 @@
 | its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
 | reads and calls of all teams in a minute | ``S#-##`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
-| last starts and ends of a warm key | ``WH#pool`` | ``warm-key`` |
+| last starts and ends of a warm key, its last job | ``WH#pool`` | ``warm-key`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
 | a team's month | ``U#team#month`` | ``total`` |

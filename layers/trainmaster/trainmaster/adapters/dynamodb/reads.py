@@ -25,6 +25,7 @@ from trainmaster.adapters.dynamodb.guard import Item
 from trainmaster.adapters.dynamodb.history_reads import HistoryReads
 from trainmaster.adapters.dynamodb.pool_reads import PoolReads, job_row
 from trainmaster.adapters.dynamodb.pool_rows import running_row, waiting_row
+from trainmaster.adapters.dynamodb.warm_histories import warm_history, warm_history_partition
 from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine, month_of
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.errors import RowSetAsideError
@@ -33,6 +34,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.candidates import short_lane
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.warm_history import WarmHistory
 from trainmaster.core.records import Alias, HistoryLine, SetAside
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -40,6 +42,8 @@ T = TypeVar("T")
 HISTORY_LINES = 200
 MOST_RUN_TIMES = 250
 """Run times of a pool that one call reads, of all teams together."""
+MOST_WARM_KEYS = 500
+"""Records of warm keys that one call reads, in no particular order: 700 bytes each."""
 _NOT_NOTED = "~"
 """Sorts behind every instant: a row without the time of its last change may have changed since."""
 BATCH = 100
@@ -177,6 +181,10 @@ class DynamoReader(PoolReads, HistoryReads, DependencyReads):
             for job, body in zip(jobs, bodies, strict=False):
                 ready[name] = (job, body)
         return ready
+
+    def warm_histories(self, pool: str) -> dict[str, WarmHistory]:
+        rows = self._rows.query(warm_history_partition(pool), page=min(MOST_WARM_KEYS, PAGE))
+        return dict(self._understood(islice(rows, MOST_WARM_KEYS), warm_history))
 
     def _batches(self, keys: Sequence[layout.Key]) -> Iterator[Item]:
         for start in range(0, len(keys), BATCH):

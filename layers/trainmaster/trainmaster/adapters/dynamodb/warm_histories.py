@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.guard import require
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.lifecycle.change import Change
@@ -23,14 +24,21 @@ _START, _END, _COLD, _WARM = "s#", "e#", "c#", "w#"
 """Prefixes of attributes, numbered from 0 for the newest: starts as ``[claimed, ready]`` and ends, both in
 epoch milliseconds, and start-ups without and with a warm pool, in milliseconds plus one. 0 stands for what
 there was not."""
+_JOB, _TEAM = "job", "t#"
+"""The job that started last, whose request says what jobs of the key have in common, and the prefix of the
+attributes that name the team of each start."""
 MOST_KEYS = 100
 """Rows that one BatchGetItem reads. Source: DynamoDB API reference."""
 _MS = timedelta(milliseconds=1)
 
 
+def warm_history_partition(pool: str) -> str:
+    return f"WH#{pool}"
+
+
 def warm_history_key(pool: str, key: str) -> layout.Key:
     """Build the key of the record of a warm key (``Shape.warm_key``)."""
-    return (f"WH#{pool}", key)
+    return (warm_history_partition(pool), key)
 
 
 def note_warm_lessons(updates: Updates, changes: Sequence[Change], *, at: datetime) -> None:
@@ -43,8 +51,11 @@ def note_warm_lessons(updates: Updates, changes: Sequence[Change], *, at: dateti
     for key, lessons in by_row.items():
         row = updates[key]
         row.put["ttl"] = int((at + KEPT).timestamp())
-        starts = [_stored_start(lesson.start) for lesson in lessons if lesson.start is not None]
-        _push(row, _START, starts, most=LATEST_STARTS)
+        jobs = [lesson.job for lesson in lessons if lesson.start is not None]
+        row.put |= {_JOB: jobs[0]} if jobs else {}
+        starts = [lesson.start for lesson in lessons if lesson.start is not None]
+        _push(row, _START, [_stored_start(start) for start in starts], most=LATEST_STARTS)
+        _push(row, _TEAM, [start.team for start in starts], most=LATEST_STARTS)
         ends = [epoch_ms(lesson.ended_at) for lesson in lessons if lesson.ended_at is not None]
         _push(row, _END, ends, most=LATEST_STARTS)
         for prefix, is_warm in ((_COLD, False), (_WARM, True)):
@@ -70,17 +81,24 @@ def _push(row: Update, prefix: str, new: Sequence[Any], *, most: int) -> None:
 
 
 def warm_history(item: Mapping[str, Any]) -> tuple[str, WarmHistory]:
-    """Decode a row; return the warm key with its record."""
+    """Decode a row; return the warm key with its record. Raises ValueError."""
+    job = item.get(_JOB)
+    require(job is None or isinstance(job, str), "job is not a text")
     history = WarmHistory(
-        starts=tuple(
-            KeyStart(at=_instant(at), ready=_instant(ready) if ready else None)
-            for at, ready in _list(item, _START, most=LATEST_STARTS)
-        ),
+        starts=tuple(_starts(item)),
         ends=tuple(_instant(at) for at in _list(item, _END, most=LATEST_STARTS)),
         cold=tuple((length - 1) * _MS for length in _list(item, _COLD, most=LATEST_STARTUPS)),
         warm=tuple((length - 1) * _MS for length in _list(item, _WARM, most=LATEST_STARTUPS)),
+        job=job,
     )
     return item["sk"], history
+
+
+def _starts(item: Mapping[str, Any]) -> Iterator[KeyStart]:
+    for number, (at, ready) in enumerate(_list(item, _START, most=LATEST_STARTS)):
+        team = item.get(f"{_TEAM}{number}") or None
+        require(team is None or isinstance(team, str), "a team is not a text")
+        yield KeyStart(at=_instant(at), ready=_instant(ready) if ready else None, team=team)
 
 
 def _list(item: Mapping[str, Any], prefix: str, *, most: int) -> Iterator[Any]:

@@ -25,7 +25,8 @@ def warm_lesson(change: Change, *, at: datetime) -> WarmLesson | None:
             return None
         # A job that came back waited for its turn or for a pause to end: nobody would have foreseen it.
         ready = after.queued_since if not after.attempt else None
-        return WarmLesson(key=key, start=KeyStart(at=at, ready=ready))
+        start = KeyStart(at=at, ready=ready, team=after.spec.team)
+        return WarmLesson(key=key, start=start, job=after.name)
     ended, left = change.ended, change.leaves_warm
     key = None if ended is None else _key(ended)
     if ended is None or key is None:

@@ -26,6 +26,8 @@ class KeyStart:
     """When its instances were claimed."""
     ready: datetime | None = None
     """When its job began to wait; None: the job came back to the queue, so that it was no new arrival."""
+    team: str | None = None
+    """The job's team; None: an earlier release noted the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class WarmLesson:
 
     key: str
     start: KeyStart | None = None
+    job: str = ""
+    """Name of the job that started; empty where this is no start."""
     ended_at: datetime | None = None
     """When the attempt left its instances warm; None: it left none, or this is a start."""
     startup: timedelta | None = None
@@ -63,12 +67,19 @@ class WarmHistory:
     """Instance time that attempts needed until they trained, without a warm pool."""
     warm: tuple[timedelta, ...] = ()
     """The same of attempts that took over a warm pool."""
+    job: str | None = None
+    """The job that started last: its request says what jobs of the key have in common. None: only an earlier
+    release has noted starts."""
 
     def after(self, lesson: WarmLesson) -> "WarmHistory":
         """Return the record with one more start or end of the key."""
         history = self
         if lesson.start is not None:
-            history = replace(history, starts=pushed(history.starts, [lesson.start], most=LATEST_STARTS))
+            history = replace(
+                history,
+                starts=pushed(history.starts, [lesson.start], most=LATEST_STARTS),
+                job=lesson.job,
+            )
         if lesson.ended_at is not None:
             history = replace(history, ends=pushed(history.ends, [lesson.ended_at], most=LATEST_STARTS))
         if lesson.startup is None:

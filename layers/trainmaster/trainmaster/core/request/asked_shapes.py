@@ -11,6 +11,11 @@ from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.request.options import PlanUse, UserOptions
 
 _WARM_KEY_BYTES = 8
+# Names of fields that have to match and that a pool can set for its jobs.
+ROLE = "RoleArn"
+VOLUME_SIZE = "VolumeSizeInGB"
+SUBNETS = "Subnets"
+SECURITY_GROUPS = "SecurityGroupIds"
 
 
 def shapes_of(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
@@ -110,18 +115,36 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
     ((capacity, count), *others) = vector.items()
     if others or capacity.capacity_type is not CapacityType.ON_DEMAND:
         return None
+    matching = list(matching_fields(body, capacity.instance_type, count, subnet=subnet).values())
+    return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
+
+
+def matching_fields(
+    body: Mapping[str, Any], instance_type: str, count: int, *, subnet: str | None = None
+) -> dict[str, Any]:
+    """Return the fields that decide which warm pools a job can reuse, in the order of the digest.
+
+    Keys are stored: neither the order nor the form of a value may change.
+
+    Args:
+        body: A valid request.
+        instance_type: Type of all instances.
+        count: Number of instances.
+        subnet: The one subnet of the shape; None: those of the request.
+    """
     resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
     # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
-    matching = [
-        body["RoleArn"],
-        capacity.instance_type,
-        count,
-        resources.get("VolumeSizeInGB"),
-        resources.get("VolumeKmsKeyId"),
-        [subnet] if subnet else sorted(network.get("Subnets", [])),
-        sorted(network.get("SecurityGroupIds", [])),
-        body.get("EnableInterContainerTrafficEncryption", False),
-        body.get("EnableNetworkIsolation", False),
-        body.get("SessionChainingConfig", {}).get("EnableSessionTagChaining", False),
-    ]
-    return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
+    return {
+        ROLE: body["RoleArn"],
+        "InstanceType": instance_type,
+        "InstanceCount": count,
+        VOLUME_SIZE: resources.get("VolumeSizeInGB"),
+        "VolumeKmsKeyId": resources.get("VolumeKmsKeyId"),
+        SUBNETS: [subnet] if subnet else sorted(network.get("Subnets", [])),
+        SECURITY_GROUPS: sorted(network.get("SecurityGroupIds", [])),
+        "EnableInterContainerTrafficEncryption": body.get("EnableInterContainerTrafficEncryption", False),
+        "EnableNetworkIsolation": body.get("EnableNetworkIsolation", False),
+        "EnableSessionTagChaining": body.get("SessionChainingConfig", {}).get(
+            "EnableSessionTagChaining", False
+        ),
+    }
