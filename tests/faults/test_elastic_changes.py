@@ -153,6 +153,34 @@ def test_R1_it_grows_into_room_that_nobody_can_use_after_the_snooze(new_world: N
     assert ends_of == ["shrink", "grow"]
 
 
+def ran_before(world: World, name: str, instances: int, tok_s: float) -> None:
+    """A job of the same program has trained with as many instances, at as many tokens a second."""
+    rigid(world, name, instances)
+    world.schedule()
+    trains(world, name)
+    world.now += minutes(10)
+    world.sagemaker.jobs[name].metrics["tok_s"] = tok_s
+    ends(world, name)
+
+
+@pytest.mark.parametrize(
+    ("at_four", "state", "gain"),
+    [(2000.0, "running", "would not save any"), (3900.0, "preempting", "would save")],
+)
+def test_R1_earlier_runs_of_its_program_decide_whether_a_growth_pays(
+    new_world: NewWorld, at_four: float, state: str, gain: str
+) -> None:
+    world = new_world(pool(4, **PROMPT))
+    ran_before(world, "wide-1", 2, 2000.0)
+    ran_before(world, "wide-2", 4, at_four)
+    pool_has_room(world)
+    later(world, minutes(50))
+    assert world.states("wide") == [state]
+    why = world.api("GET", "/jobs/wide")["elastic"]["why"]
+    assert gain in why
+    assert "by the speeds of 2 runs of its program with 2 to 4 instances" in why
+
+
 def test_R1_a_growth_that_gets_no_instances_comes_back_narrower(new_world: NewWorld) -> None:
     world = new_world(pool(4, **PROMPT))
     pool_has_room(world)

@@ -40,6 +40,8 @@ class TrainingJob:
     """Anything but Available stays for good."""
     tuning_job_arn: str | None = None
     """Of the tuning job that made it."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Last value of each metric."""
 
     @property
     def is_live(self) -> bool:
@@ -137,6 +139,9 @@ class SageMakerStub:
             "CreationTime": job.created,
             "TrainingJobName": body["TrainingJobName"],
             "TrainingJobArn": ARN + body["TrainingJobName"],
+            "FinalMetricDataList": [
+                {"MetricName": name, "Value": value} for name, value in job.metrics.items()
+            ],
             "TrainingJobStatus": job.status,
             "SecondaryStatus": job.secondary,
             "SecondaryStatusTransitions": job.transitions,

@@ -5,6 +5,7 @@ A report says what it ran, and not on which instance type: the option names the 
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,7 @@ def read_report(content: bytes, *, source: str, shape: Alternative) -> BenchRepo
             hint="A row such as compiled has to have ended well: repeat the bench with --resume FILE.",
         )
     report = BenchReport(source=source, shape=shape, name=str(name), rows=rows)
+    _check_device(report, _device_of(facts))
     _check_ranks(report)
     return report
 
@@ -124,6 +126,29 @@ def _positive(result: Mapping[str, Any], key: str, *, source: str, where: str, e
 def _wrong(source: str, field: str, value: object, expected: str) -> InvalidArgumentError:
     problem = "is missing" if value is None else f"is {printable(value)[:60]}"
     return InvalidArgumentError(f"--bench: {source}: {field} {problem}.", hint=f"It has to be {expected}.")
+
+
+def _device_of(facts: Mapping[str, Any]) -> str:
+    """Return the device as the driver names it; empty where a suite has no row of its device."""
+    results = facts.get("results")
+    rows = [row for row in results if isinstance(row, Mapping)] if isinstance(results, list) else []
+    of_suite = next((row.get("result") for row in rows if row.get("id") == "device"), None)
+    device = of_suite.get("name") if isinstance(of_suite, Mapping) else facts.get("device")
+    return device if isinstance(device, str) else ""
+
+
+def _check_device(report: BenchReport, device: str) -> None:
+    """Refuse a report of another GPU than the shape has, as far as both are known by name."""
+    accelerators = BY_TYPE.get(report.shape.capacity.instance_type)
+    if accelerators is None or not accelerators.are_gpus or not device:
+        return
+    # Every word of the kind in any order, as in "NVIDIA RTX PRO 6000 Blackwell Server Edition".
+    if not set(accelerators.kind.split()) <= set(re.split(r"[\s-]+", device)):
+        raise InvalidArgumentError(
+            f"--bench: {report.source} was written on {printable(device)}, and"
+            f" {shape_text(report.shape)} has {accelerators.kind}.",
+            hint="Name the shape that it was measured in, e.g. ml.g5.xlarge=1 for one A10G.",
+        )
 
 
 def _check_ranks(report: BenchReport) -> None:

@@ -120,6 +120,26 @@ def test_a_speed_of_one_accelerator_is_none_of_eight() -> None:
     read(suite(row("bf16")), "ml.c5.4xlarge=1")  # without accelerators there is nothing to count
 
 
+@pytest.mark.parametrize(
+    ("device", "shape"),
+    [
+        ("NVIDIA A10G", "ml.g5.xlarge=1"),
+        ("NVIDIA L4", "ml.g6.xlarge=1"),
+        ("Tesla V100-SXM2-16GB", "ml.p3.2xlarge=1"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "ml.g7e.2xlarge=1"),
+    ],
+)
+def test_the_device_of_a_report_is_that_of_its_shape(device: str, shape: str) -> None:
+    read(modes({"eager": 1.0}, device=device), shape)
+    of_suite = Record(id="device", state=State.OK, result={"name": device})
+    read(suite(of_suite, row("eager")), shape)
+    for other in ("NVIDIA L40S", "AMD EPYC"):
+        words = f"a.json was written on {other}, and {shape} has"
+        assert words in refused(modes({"eager": 1.0}, device=other), shape)
+        of_other = Record(id="device", state=State.OK, result={"name": other})
+        assert words in refused(suite(of_other, row("eager")), shape)
+
+
 def incomparable(first: Any, second: Any, row_name: str | None = None) -> str:
     reports = [read(first), read(second, "ml.g6.xlarge=1", "b.json")]
     with pytest.raises(InvalidArgumentError) as error:

@@ -56,18 +56,16 @@ def measured_widths(
         (capacity,) = parse_vector(run.shape)
         if capacity.instance_type == instance_type:
             alike[run.settings == settings, run.settings, run.speed.unit].append(run)
-    known = [
-        (*key, by_width)
-        for key, of_key in alike.items()
-        if len(by_width := _by_width(of_key)) >= LEAST_WIDTHS
-    ]
-    if not known:
+    groups = {key: _by_width(of_key) for key, of_key in alike.items()}
+    comparable = [key for key, by_width in groups.items() if len(by_width) >= LEAST_WIDTHS]
+    if not comparable:
         return None
-    is_own, *_, best = max(known, key=lambda group: (group[0], len(group[3]), group[1], group[2]))
+    best = max(comparable, key=lambda key: (key[0], len(groups[key]), key))
+    is_own, by_width = best[0], groups[best]
     return MeasuredWidths(
-        counts=tuple(sorted(best)),
-        per_1000_s=tuple(max(round(1000 * usual_speed(best[count])), 1) for count in sorted(best)),
-        runs=sum(len(measured) for measured in best.values()),
+        counts=tuple(sorted(by_width)),
+        per_1000_s=tuple(max(round(1000 * usual_speed(by_width[count])), 1) for count in sorted(by_width)),
+        runs=sum(len(measured) for measured in by_width.values()),
         other_settings=not is_own,
     )
 

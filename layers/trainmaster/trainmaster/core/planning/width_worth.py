@@ -5,9 +5,9 @@
 ``left`` is what the job would still train at its present width: by its own progress line, else by the lengths
 of jobs like it, else what is left of its run time. The speed-up is that of its own metric lines at both
 widths; where one is missing that of earlier runs of its program, and without those each doubling is
-``PER_DOUBLING`` times as fast. ``stop`` is the time in which
-SageMaker lets a job save, ``start-up`` what its attempt took to train, ``load`` the reading of its
-checkpoint. With ``chance`` AWS has no instances for the restart, and the job waits ``wait`` for nothing.
+``PER_DOUBLING`` times as fast. ``stop`` is the time in which SageMaker lets a job save, ``start-up`` what its
+attempt took to train, ``load`` the reading of its checkpoint. With ``chance`` AWS has no instances for the
+restart, and the job waits ``wait`` for nothing.
 """
 
 from collections.abc import Iterator
