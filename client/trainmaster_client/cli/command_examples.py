@@ -49,7 +49,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "advise": (
             "trainmaster advise job.json --by cost",
             "trainmaster advise job.json --by work --measured earlier-job",
-            "trainmaster advise job.json --by work --bench ml.g5.xlarge=1,build/bench.json",
+            "trainmaster advise job.json --by work --bench ml.g5.xlarge=1,bench.json",
             "trainmaster advise --plans --hours 48",
             "trainmaster advise job.json --shape ml.g5.xlarge=4:spot",
         ),
