@@ -69,7 +69,7 @@ def read_report(content: bytes, *, source: str, shape: Alternative) -> BenchRepo
     """
     try:
         document = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"--bench: {source} is not JSON: {error}.", hint=_NO_REPORT) from error
     name = document.get("name") if isinstance(document, Mapping) else None
     facts = document.get("facts") if isinstance(document, Mapping) else None

@@ -103,6 +103,7 @@ def refused(document: Any, shape: str = "ml.g5.xlarge=1") -> str:
         pytest.param(suite(row("bf16", 10**400)), "facts.results[0].result.tok_s is 1000", id="too large"),
         pytest.param(suite(row("bf16", float("nan"))), "facts.results[0].result.tok_s is nan", id="NaN"),
         pytest.param(b"\xff{}", "a.json is not JSON", id="no text"),
+        pytest.param(b"[" * 200_000, "a.json is not JSON", id="nested without end"),
         pytest.param(suite(row("bf16", True)), "facts.results[0].result.tok_s is True", id="no number"),
         pytest.param(suite(row("bf16", state=State.FAILED)), "no row with a measured speed", id="all failed"),
     ],
