@@ -17,6 +17,8 @@ NAMESPACE = "trainmaster"
 _UNKNOWN_KEY = "AKIAIOSFODNN7EXAMPLE"
 """Access key id of the IAM User Guide, which has no owner."""
 _METRIC_SECONDS = 300.0
+_SETTLE_SECONDS = 600.0
+"""Two periods of the operator alarms: one that rang before the first data points has ended by then."""
 _LOOK_SECONDS = 10.0
 
 
@@ -53,7 +55,17 @@ class StackLooks:
         return None
 
     def operator_alarms(self) -> dict[str, str]:
-        """Return the state of each operator alarm by name."""
+        """Return the state of each operator alarm by name, once none is in ALARM or after ten minutes.
+
+        ``first-unseen`` rings while a stack is made, until ``reconcile`` has run for the first time.
+        """
+        waited = 0.0
+        while "ALARM" in (states := self._alarm_states()).values() and waited < _SETTLE_SECONDS:
+            self.pause(_LOOK_SECONDS)
+            waited += _LOOK_SECONDS
+        return states
+
+    def _alarm_states(self) -> dict[str, str]:
         described = self.session.client("cloudwatch").describe_alarms(
             AlarmNamePrefix=f"operator-{self.stack}-"
         )

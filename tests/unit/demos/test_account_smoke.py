@@ -1,8 +1,9 @@
 """``make account-smoke`` without an account: what it asks for, what it judges, what it deletes."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.account_check.examination import FACTS
@@ -10,6 +11,7 @@ from trainmaster_client.account_check.facts import Word
 from trainmaster_client.report import Report
 
 from demos.account_smoke import JOBS, expected_alarms, note
+from demos.deployed.account_looks import StackLooks
 from demos.deployed.account_stack import SmokeStack
 from demos.deployed.lent import Lent, MissingMeansError, lent_by
 from demos.deployed.sam import SamError
@@ -231,3 +233,37 @@ def test_the_parameters_are_parameters_of_the_template() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     for name in stack_in(Account(tags=None)).parameters():
         assert f"\n  {name}:\n" in text
+
+
+@dataclass(slots=True)
+class Alarms:
+    """A session whose CloudWatch knows one alarm, in these states one after the other; the last one stays."""
+
+    states: list[str]
+    pauses: list[float] = field(default_factory=list)
+
+    def client(self, service: str) -> "Alarms":
+        assert service == "cloudwatch"
+        return self
+
+    def describe_alarms(self, *, AlarmNamePrefix: str) -> dict[str, Any]:  # noqa: N803 - as boto3 has it
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return {"MetricAlarms": [{"AlarmName": f"{AlarmNamePrefix}first-unseen", "StateValue": state}]}
+
+
+@pytest.mark.parametrize(
+    ("states", "found", "pauses"),
+    [
+        pytest.param(["OK"], "OK", 0, id="quiet"),
+        pytest.param(["INSUFFICIENT_DATA"], "INSUFFICIENT_DATA", 0, id="no data yet"),
+        pytest.param(["ALARM", "ALARM", "OK"], "OK", 2, id="rang while the stack was made"),
+        pytest.param(["ALARM"], "ALARM", 60, id="rings on"),
+    ],
+)
+def test_an_alarm_that_rang_while_the_stack_was_made_has_ten_minutes_to_end(
+    states: list[str], found: str, pauses: int
+) -> None:
+    alarms = Alarms(states)
+    looks = StackLooks(session=cast(boto3.Session, alarms), api_url="", stack="x", pause=alarms.pauses.append)
+    assert looks.operator_alarms() == {"operator-x-first-unseen": found}
+    assert alarms.pauses == [10.0] * pauses
