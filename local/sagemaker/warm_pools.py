@@ -90,4 +90,5 @@ def warm_key(request: Mapping[str, Any], *, instance_type: str, instance_count: 
         frozenset(network.get("SecurityGroupIds", ())),
         request.get("EnableInterContainerTrafficEncryption", False),
         request.get("EnableNetworkIsolation", False),
+        request.get("SessionChainingConfig", {}).get("EnableSessionTagChaining", False),
     )

@@ -152,6 +152,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "network": {"VpcConfig": {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}},
     "traffic encryption": {"EnableInterContainerTrafficEncryption": True},
     "network isolation": {"EnableNetworkIsolation": True},
+    "session tags": {"SessionChainingConfig": {"EnableSessionTagChaining": True}},
 }
 
 
@@ -170,7 +171,11 @@ def test_the_subnets_and_groups_of_a_network_both_count():
 
 
 def test_what_is_left_out_equals_what_is_off():
-    off: dict[str, Any] = {"EnableNetworkIsolation": False, "EnableInterContainerTrafficEncryption": False}
+    off: dict[str, Any] = {
+        "EnableNetworkIsolation": False,
+        "EnableInterContainerTrafficEncryption": False,
+        "SessionChainingConfig": {"EnableSessionTagChaining": False},
+    }
 
     assert keeping(**off).warm_key == keeping().warm_key
     assert replace(keeping(60), tags={}).warm_key == keeping().warm_key
