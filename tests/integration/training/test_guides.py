@@ -64,7 +64,7 @@ def test_every_strategy_and_every_option_of_fsdp1_has_its_row() -> None:
     rows = table(_STRATEGIES, "`strategy`", "divided among", "weights after the forward pass", "use it")
     assert [codes(row[0]) for row in rows] == [[one.value] for one in Strategy]
     named = list(chain(*(codes(row[0]) for row in table(_STRATEGIES, "FSDP1", "here"))))
-    assert sorted(named) == sorted([*reader._TURNED, *reader._BUILT_IN])
+    assert sorted(named) == sorted([*reader._TURNED, *reader._RENAMED, *reader._BUILT_IN])
 
 
 def test_the_state_of_each_preset_is_what_the_guide_says() -> None:
