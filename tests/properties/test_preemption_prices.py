@@ -54,7 +54,7 @@ def price(job: RunningJob, cost: PreemptionCost, now: datetime, *, taken: int, w
     held = sum(job.vector.values())
     start = hours(max(cost.restart, (job.training_since or job.claimed_at) - job.claimed_at)) + 2 / 60
     work = cost.lost_work * lost / (1 + lost / hours(cost.unsaved))
-    vain = 0.0 if is_settled(job, now) else hours((job.training_since or now) - job.claimed_at) + 0.5
+    vain = 0.0 if is_settled(job, now) else hours((job.training_since or now) - job.claimed_at) + 2 / 3
     return weight(job.priority, cost) * (held * (work + start + vain) + taken * wait)
 
 

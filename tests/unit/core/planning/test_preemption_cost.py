@@ -12,6 +12,7 @@ from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.preemption import Chosen, Preemptor
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
+from trainmaster.core.planning.preemption_worth import price_refusal
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.start_records import StartLesson, StartRecords
 from trainmaster.core.policy import PoolPolicy, PreemptionCost
@@ -99,7 +100,7 @@ def with_cost(rules: PoolPolicy, **cost: Any) -> PoolPolicy:
             id="ten hours of work for 24 x 0.58 h",
         ),
         pytest.param(
-            known("r", minutes_ago=20, training_since=None, ends_by=at(35)),
+            known("r", minutes_ago=20, training_since=None, ends_by=at(45)),
             waiting("w", priority=1),
             ("r",),
             id="before Training there is little to lose",
@@ -271,9 +272,9 @@ PRICES = PreemptionPrices(rules=COST, ends=ExpectedEnds(running=(), now=NOON), n
     ("fields", "cost"),
     [
         pytest.param({"training_since": at(-10)}, 10 + 2, id="settled: what its start took, and its stop"),
-        pytest.param({"training_since": None}, 5 + 2 + 20 + 30, id="not trained: its start-up is in vain"),
-        pytest.param({"training_since": at(-4)}, 16 + 2 + 16 + 30, id="trained for four minutes: likewise"),
-        pytest.param({"training_since": None, "preemptions": 1}, 20 + 2 + 20 + 30, id="a restart"),
+        pytest.param({"training_since": None}, 5 + 2 + 20 + 40, id="not trained: its start-up is in vain"),
+        pytest.param({"training_since": at(-4)}, 16 + 2 + 16 + 40, id="trained for four minutes: likewise"),
+        pytest.param({"training_since": None, "preemptions": 1}, 20 + 2 + 20 + 40, id="a restart"),
         pytest.param(
             {"training_since": at(-10), "stops": RecentStops(count=1, at=at(-60), lost=minutes(7))},
             10 + 2 + 7 + 480,
@@ -295,15 +296,64 @@ def test_one_that_has_begun_to_be_worth_it_is_stopped_before_one_that_only_start
 def test_a_start_that_has_taken_longer_than_a_small_loss_has_its_price() -> None:
     begins = known("r", minutes_ago=6, training_since=None, has_checkpoint=False, ends_by=at(1))
     message = told(snapshot(begins, waiting("w", priority=1)), with_cost(pool(1)), "w")[1]
-    assert "stopping r would lose" in message
-    assert "not worth it until" in message
+    lost = "0.0 h of work and a start that has trained for less than 5 minutes"
+    assert f"; stopping r would lose {lost} for 0.0 h of your wait: not worth it until" in message
+
+
+@pytest.mark.parametrize(
+    ("trained", "lost"),
+    [
+        pytest.param(16, "0.0 h of work", id="protected no more"),
+        pytest.param(14, "0.0 h of work, once more within a day,", id="protected"),
+        pytest.param(
+            4,
+            "0.0 h of work and a start that has trained for less than 5 minutes, once more within a day,",
+            id="and hardly begun",
+        ),
+    ],
+)
+def test_the_reason_says_what_else_is_lost_beside_work(trained: int, lost: str) -> None:
+    stops = RecentStops(count=1, at=at(-60), lost=minutes(600))
+    victim = known(
+        "r", minutes_ago=20, training_since=at(-trained), last_checkpoint=at(-1), stops=stops, ends_by=at(1)
+    )
+    rules = with_cost(pool(1), small_loss=minutes(0), lost_work=1, restart=minutes(500))
+    message = told(snapshot(victim, waiting("w", priority=1)), rules, "w")[1]
+    assert f"; stopping r would lose {lost} for 0.0 h of your wait: not worth it" in message
+
+
+BEGINS = known("r", minutes_ago=1, training_since=None, has_checkpoint=False, ends_by=at(1))
 
 
 def test_a_first_stop_that_wastes_a_short_start_is_a_small_loss() -> None:
     """An urgent job does not wait for a price if a job began a minute before it, and was never stopped."""
-    begins = known("r", minutes_ago=1, training_since=None, has_checkpoint=False, ends_by=at(1))
-    world = snapshot(begins, waiting("w", priority=1))
+    world = snapshot(BEGINS, waiting("w", priority=1))
     assert decided(world, with_cost(pool(1))) == [("preempt for", "w", "r")]
+
+
+@pytest.mark.parametrize(
+    ("minutes_ago", "expected"),
+    [
+        pytest.param(60, [], id="within the day"),
+        pytest.param(1440, [], id="a day ago"),
+        pytest.param(1441, [("preempt for", "w", "r")], id="forgotten"),
+    ],
+)
+def test_it_is_none_while_a_job_runs_that_was_stopped_within_the_last_day(
+    minutes_ago: int, expected: list[tuple[str, ...]]
+) -> None:
+    """A pool that stops jobs all day would start many of them in vain, each once."""
+    stops = RecentStops(count=1, at=at(-minutes_ago))
+    world = snapshot(BEGINS, known("other", priority=900, stops=stops), waiting("w", priority=1))
+    assert decided(world, with_cost(pool(2))) == expected
+
+
+def test_the_most_urgent_job_waits_for_one_that_has_just_begun_no_longer_than_its_bound() -> None:
+    other = known("other", stops=RecentStops(count=1, at=at(-60)))
+    for waited, expected in ((1.9, []), (2, [("preempt for", "w", "r")])):
+        by = waiting("w", priority=1, minutes_ago=waited)
+        rules = with_cost(pool(2), longest_wait=minutes(2))
+        assert decided(snapshot(BEGINS, other, by), rules) == expected
 
 
 @pytest.mark.parametrize(
@@ -543,7 +593,9 @@ def test_what_the_preemptor_may_not_get_spares_less() -> None:
     chosen = Chosen(victims=(victim,), short=of(1))
     known_ends = replace(PRICES, ends=ExpectedEnds(running=(victim,), now=NOON))
     scarce = replace(known_ends, start_records=short_of(bad=1))
-    sure, unsure = (one.refusal(preemptor, chosen, reclaims=False) for one in (known_ends, scarce))
+    sure, unsure = (
+        price_refusal(prices, preemptor, chosen, reclaims=False) for prices in (known_ends, scarce)
+    )
     assert sure is None
     assert unsure is not None
     assert unsure.quote.is_served == pytest.approx(2 / 3, rel=1e-3)

@@ -21,12 +21,16 @@ class RecentStops:
     lost: timedelta = timedelta()
     """Training that the last stop lost, or the start-up of an attempt that had not trained yet."""
 
+    def are_recent(self, *, now: datetime) -> bool:
+        """Tell whether the last one was within a day."""
+        return now - self.at <= REMEMBERED
+
     def protects_for(self, *, now: datetime) -> timedelta:
         """Return how long an attempt of the job trains before it is stopped as readily as others.
 
         It is nothing once the last stop was more than a day ago.
         """
-        if now - self.at > REMEMBERED:
+        if not self.are_recent(now=now):
             return timedelta()
         # Unbounded doubling would overflow ``timedelta`` long before LONGEST_PROTECTION cuts it.
         doubled: timedelta = FIRST_PROTECTION * 2 ** min(self.count - 1, _MOST_DOUBLINGS)
@@ -41,5 +45,5 @@ def after_stop(known: RecentStops | None, *, at: datetime, lost: timedelta) -> R
         at: When the stopped attempt ended.
         lost: As ``RecentStops.lost``.
     """
-    before = known.count if known is not None and at - known.at <= REMEMBERED else 0
+    before = known.count if known is not None and known.are_recent(now=at) else 0
     return RecentStops(count=before + 1, at=at, lost=lost)

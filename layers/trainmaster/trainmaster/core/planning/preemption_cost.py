@@ -1,86 +1,49 @@
-"""Cost of a preemption: the wait that it spares, against what it costs the jobs that it stops.
+"""Cost of a stop, and of the wait for the next instance, in weighted instance-hours.
 
-Both are in weighted instance-hours. An hour of a job weighs twice as much as one of a job of ``double_every``
-points of priority less, and the preemptor's hour counts ``OUTRANKS`` times as it is. It spares the whole wait
-without a stop: the one so far, and the one that is expected. Each victim costs, for each of its instances,
-what it has not saved, as ``lost_work`` hours of waiting an hour, and its restart; and for each instance that
-is taken from it the wait for the next one.
+An hour of a job weighs twice as much as one of a job of ``double_every`` points of priority less. Each victim
+costs, for each of its instances, what it has not saved, as ``lost_work`` hours of waiting an hour, and its
+restart; and for each instance that is taken from it the wait for the next one. What a preemption spares is
+``preemption_worth``'s.
 
 Unsaved work counts for less the more it is: it is divided by one more for each ``unsaved`` of it. So a job
 that saves nothing can be reached, each price has a bound, and each preemption is worth it in time.
-A job that loses no more than ``small_loss`` is stopped whatever it costs; so is every job as long as nothing
-is known of how long the jobs train that hold what is lacking.
+A job that loses no more than ``small_loss`` is stopped whatever it costs.
 The price may keep a job waiting, but one of the highest priority in the pool not beyond ``longest_wait``.
 A stop before an attempt has trained for ``SETTLED`` loses more than work: its start-up was in vain, and a
 Create and a Stop, of which an account has about one a second. So its start-up counts, also as a part of a
-small loss, and ``IN_VAIN`` on top. A job that was stopped within the last day is protected for longer, twice
-as long after each further stop: meanwhile its loss is never small, what its last stop lost counts once more,
-and ``AGAIN`` on top.
+small loss, and ``IN_VAIN`` on top. Its loss is a small one only as long as no job of the pool runs that was
+stopped within the last day: so the first such stop asks for no price, and where jobs are stopped all day each
+does. A job that was stopped within the last day is protected for longer, twice as long after each further
+stop: meanwhile its loss is never small, what its last stop lost counts once more, and ``AGAIN`` on top.
 Where starts of a type ended for want of capacity of late (``start_records``), the stopped job may not get its
-place back: each such end that is to be expected counts ``PLACE_LOST``, also as a part of a small loss. The
-preemptor's own start may end so too: with that chance nothing is spared.
+place back: each such end that is to be expected counts ``PLACE_LOST``, also as a part of a small loss.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.core.planning.expected_ends import ExpectedEnds
-from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
+from trainmaster.core.planning.preemption import Chosen, work_lost
 from trainmaster.core.planning.snapshot import Held, RunningJob, WaitingJob
 from trainmaster.core.planning.start_records import StartRecords
 from trainmaster.core.policy import PreemptionCost
 
-OUTRANKS = 3.0
-"""Factor by which an hour of the job that may preempt counts more than an hour of an equal."""
 GRACE = timedelta(minutes=2)
 """Time that a stopping job's instances do nothing useful.
 
 Source: SageMaker API reference, StopTrainingJob: 120 seconds to save."""
 SETTLED = timedelta(minutes=5)
 """Time that an attempt must train until its start was worth something."""
-IN_VAIN = timedelta(minutes=30)
+IN_VAIN = timedelta(minutes=40)
 """Time that each instance of a start counts as which came to nothing."""
 AGAIN = timedelta(hours=8)
 """Time that each instance of a job counts as which is stopped again while it is protected."""
 PLACE_LOST = timedelta(minutes=30)
 """Time that each instance counts as of a start that ends for want of capacity, with the back-off after it."""
-FARTHEST = timedelta(days=7)
-"""Horizon within which the instant is sought at which a preemption becomes worth it."""
 _HOUR = timedelta(hours=1)
 _HOUR_S = _HOUR.total_seconds()
 _GRACE_S = GRACE.total_seconds()
-_MINUTE = timedelta(minutes=1)
-_FIRST_TRY = timedelta(minutes=15)
-_CLOSE = timedelta(seconds=10)
 _NO_TIME = timedelta()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotWorth:
-    """A preemption that would cost more than it spares."""
-
-    quote: "PreemptionQuote"
-
-    @property
-    def victims(self) -> tuple[RunningJob, ...]:
-        return self.quote.chosen.victims
-
-    @property
-    def lost(self) -> timedelta:
-        """Instance time of the victims' work that is not saved."""
-        now = self.quote.prices.now
-        return sum((_instances(victim) * work_lost(victim, now=now) for victim in self.victims), _NO_TIME)
-
-    @property
-    def wait(self) -> timedelta:
-        """Whole wait of the preemptor if no job is stopped: so far, and as expected from now on."""
-        return self.quote.waited + self.quote.wait
-
-    @property
-    def until(self) -> datetime | None:
-        """When the victims are stopped if all continues as it is; None: that is beyond ``FARTHEST``."""
-        instants = (self.quote.worth_at(), self.quote.no_price_from)
-        return min((_full_minute_after(at) for at in instants if at is not None), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +56,8 @@ class PreemptionPrices:
     highest: int | None = None
     """Highest priority of all jobs of the pool; None: no wait has a bound."""
     start_records: StartRecords = field(default_factory=StartRecords)
+    has_recent_stops: bool = False
+    """Whether a job of the pool runs that was stopped within the last day."""
     _costs: dict[str, float] = field(init=False, default_factory=dict)
     _weights: dict[int, float] = field(init=False, default_factory=dict)
     _places_lost_by_held: dict[Held, timedelta] = field(init=False, default_factory=dict)
@@ -120,7 +85,7 @@ class PreemptionPrices:
             restart += self._of_thrash(job, trained, later=later).total_seconds()
         if self.start_records.by_capacity:  # hardly ever
             restart += self._places_lost(job).total_seconds()
-        return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR_S
+        return self.weight(job.priority) * _instances(job) * (counted + restart) / _HOUR_S
 
     def _of_thrash(self, job: RunningJob, trained: timedelta, *, later: timedelta) -> timedelta:
         """Return the time that a start or a stop counts as which comes to nothing by this stop."""
@@ -148,6 +113,14 @@ class PreemptionPrices:
             lost = self._places_lost_by_held[job.held] = chance / (1 - chance) * PLACE_LOST
         return lost
 
+    def has_just_begun(self, job: RunningJob) -> bool:
+        """Tell whether a stop now would waste its start."""
+        return self._trained(job, later=_NO_TIME) < SETTLED
+
+    def is_protected(self, job: RunningJob) -> bool:
+        """Tell whether earlier stops raise the price of one now."""
+        return self._trained(job, later=_NO_TIME) < self._protection(job, later=_NO_TIME)
+
     def _protection(self, job: RunningJob, *, later: timedelta) -> timedelta:
         """Return how long the job trains before it is stopped as readily as others."""
         return _NO_TIME if job.stops is None else job.stops.protects_for(now=self.now + later)
@@ -166,7 +139,7 @@ class PreemptionPrices:
 
     def of_wait(self, priority: int, wait: timedelta) -> float:
         """Return the cost of taking one instance from a job that then waits this long for another."""
-        return self._weight(priority) * (wait / _HOUR)
+        return self.weight(priority) * (wait / _HOUR)
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
         """Return the cost of stopping all ``later``, if each waits ``wait`` but for those that keep room."""
@@ -186,7 +159,8 @@ class PreemptionPrices:
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
         trained = self._trained(job, later=later)
-        if trained < self._protection(job, later=later):
+        settled = SETTLED if self.has_recent_stops else _NO_TIME
+        if trained < max(settled, self._protection(job, later=later)):
             return False
         lost = self._lost(job, trained, later=later) + self._start_in_vain(job, trained)
         return lost + self._places_lost(job) <= self.rules.small_loss
@@ -196,98 +170,24 @@ class PreemptionPrices:
         longest = self.rules.longest_wait
         if longest is None or self.highest is None or job.priority < self.highest:
             return None
-        return self.now - self._waited(job) + longest
+        return self.now - self.waited(job) + longest
 
     def asks_no_price(self, job: WaitingJob) -> bool:
         """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
         since = self.no_price_from(job)
         return since is not None and since <= self.now
 
-    def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
-        """Return why the victims are not stopped for the preemptor; None if it is worth it.
-
-        Args:
-            preemptor: A job that does not fit.
-            chosen: The victims that cost least.
-            reclaims: Whether it takes back its team's quota: then it weighs no less than any victim.
-        """
-        if self.ends.are_guessed(chosen.short):
-            return None
-        quote = self._quote(preemptor, chosen, reclaims=reclaims)
-        return None if quote.is_worth(later=_NO_TIME) else NotWorth(quote=quote)
-
-    def _quote(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "PreemptionQuote":
-        job = preemptor.job
-        priorities = [victim.priority for victim in chosen.victims] if reclaims else []
-        return PreemptionQuote(
-            prices=self,
-            chosen=chosen,
-            value_per_hour=OUTRANKS
-            * self._weight(max([job.priority, *priorities]))
-            * sum(preemptor.shape.vector.values()),
-            waited=self._waited(job),
-            wait=self.ends.wait(chosen.short),
-            no_price_from=self.no_price_from(job),
-            is_served=1 - self.start_records.chance_of(preemptor.shape.vector, now=self.now),
-        )
-
-    def _waited(self, job: WaitingJob) -> timedelta:
+    def waited(self, job: WaitingJob) -> timedelta:
         """Return its wait so far, without the time that it has trained."""
         return max(self.now - job.submitted_at - (job.trained or _NO_TIME), _NO_TIME)
 
-    def _weight(self, priority: int) -> float:
+    def weight(self, priority: int) -> float:
+        """Return how much an hour of a job of this priority counts."""
         weight = self._weights.get(priority)
         if weight is None:
             weight = self._weights[priority] = 2.0 ** (priority / self.rules.double_every)
         return weight
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreemptionQuote:
-    """Weigh what one preemption spares its preemptor against what it costs its victims, now and later."""
-
-    prices: PreemptionPrices
-    chosen: Chosen
-    value_per_hour: float
-    """Weighted instance-hours that an hour of the preemptor's wait counts for."""
-    waited: timedelta
-    """Wait so far, without the time in which the job trained in earlier attempts."""
-    wait: timedelta
-    """Wait expected from now on if no job is stopped."""
-    no_price_from: datetime | None = None
-    """Instant from which no price is asked of the preemptor; None if one always is."""
-    is_served: float = 1.0
-    """Probability that the preemptor's start then trains, as far as capacity goes."""
-
-    def is_worth(self, *, later: timedelta) -> bool:
-        if self.prices.is_small(self.chosen, later=later):
-            return True
-        left = max(self.wait - later, _NO_TIME)
-        spared = self.is_served * self.value_per_hour * ((self.waited + later + left) / _HOUR)
-        return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
-
-    def worth_at(self) -> datetime | None:
-        """Return by when it is worth it; None if that is beyond ``FARTHEST``."""
-        # Double the time until it is worth it, then halve the interval in which that happens.
-        before, after = _NO_TIME, _FIRST_TRY
-        while not self.is_worth(later=after):
-            before, after = after, 2 * after
-            if after > FARTHEST:
-                return None
-        while after - before > _CLOSE:
-            middle = before + (after - before) / 2
-            if self.is_worth(later=middle):
-                after = middle
-            else:
-                before = middle
-        return self.prices.now + after
-
-
 def _instances(job: RunningJob) -> int:
     return sum(job.vector.values())
-
-
-def _full_minute_after(at: datetime) -> datetime:
-    """Return the first full minute at or after an instant: pools are woken each minute."""
-    full = at.replace(second=0, microsecond=0)
-    return full if full == at else full + _MINUTE

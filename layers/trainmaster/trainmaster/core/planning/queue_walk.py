@@ -19,7 +19,7 @@ from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
 from trainmaster.core.planning.preemption import Preemptor
-from trainmaster.core.planning.preemption_cost import NotWorth
+from trainmaster.core.planning.preemption_worth import NotWorth
 from trainmaster.core.planning.queue_front import QueueFront
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.reservations import Preemptions

@@ -23,8 +23,9 @@ from trainmaster.core.planning.preemption import (
     reclaims,
     stoppable,
 )
-from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
+from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
+from trainmaster.core.planning.preemption_worth import NotWorth, price_refusal
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.superfluous_victims import least_stops
@@ -241,7 +242,9 @@ class Preemptions:
 
     def _refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
         """Return why the price keeps these from being stopped; None: it does not."""
-        return None if self.prices is None else self.prices.refusal(preemptor, chosen, reclaims=reclaims)
+        if self.prices is None:
+            return None
+        return price_refusal(self.prices, preemptor, chosen, reclaims=reclaims)
 
     def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
         victims = (victim for victim in chosen.victims if reclaims(victim, preemptor, self.quotas))
@@ -271,6 +274,9 @@ class Preemptions:
             now=self.now,
             highest=self._highest,
             start_records=self.snapshot.start_records,
+            has_recent_stops=any(
+                job.stops is not None and job.stops.are_recent(now=self.now) for job in self.snapshot.running
+            ),
         )
 
     @cached_property

@@ -9,7 +9,7 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
-from trainmaster.core.planning.preemption_cost import NotWorth
+from trainmaster.core.planning.preemption_worth import NotWorth, full_minute_after
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob, WarmPool, known_as
 
@@ -144,8 +144,10 @@ def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *
     names = sorted(known_as(victim, to=to) for victim in refusal.victims)
     who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     when = "" if refusal.until is None else f" until {minute_text(refusal.until)}"
+    start = " and a start that has trained for less than 5 minutes" if refusal.wastes_a_start else ""
+    again = ", once more within a day," if refusal.is_repeated else ""
     note = (
-        f"; stopping {who} would lose {_hours(refusal.lost)} of work"
+        f"; stopping {who} would lose {_hours(refusal.lost)} of work{start}{again}"
         f" for {_hours(refusal.wait)} of your wait: not worth it{when}"
     )
     return short(vector, free, note=note)
@@ -169,8 +171,7 @@ def stops_nobody(futile: FutilePreemptions) -> str:
 
 def _minute_after(instant: datetime) -> str:
     """Render the first full minute at which it is over."""
-    full = instant.replace(second=0, microsecond=0)
-    return minute_text(full if full == instant else full + timedelta(minutes=1))
+    return minute_text(full_minute_after(instant))
 
 
 def _hours(span: timedelta) -> str:
