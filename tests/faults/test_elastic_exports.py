@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from trainmaster.core.durations.work_speeds import MeasuredWidths
 from trainmaster.core.jobs.elastic_state import NEVER_RAN, TrainingProgress
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.policy import parse_policy
@@ -85,7 +86,7 @@ def widths(found: Replay) -> list[tuple[int, str]]:
 
 def test_the_export_has_widths_speeds_and_the_instances_of_each_attempt(lines: list[dict[str, Any]]) -> None:
     by_name = {line["name"]: line for line in lines}
-    assert by_name["wide"]["elastic"] == {"widths": [1, 2, 3, 4], "speeds": SPEEDS}
+    assert by_name["wide"]["elastic"] == {"widths": [1, 2, 3, 4], "speeds": SPEEDS, "measured": None}
     assert [attempt["instances"] for attempt in by_name["wide"]["attempts"]] == [4, 2, 4]
     assert by_name["urgent"]["elastic"] is None
 
@@ -109,6 +110,29 @@ def test_a_narrow_attempt_counts_at_the_jobs_own_speed(lines: list[dict[str, Any
     first, narrow, last = job.attempts
     whole = [attempt.ended_at - attempt.training_since for attempt in (first, narrow, last)]  # type: ignore[operator]
     assert job.trains_for < sum(whole, minutes(0)) - 0.3 * whole[1]
+
+
+MEASURED = MeasuredWidths(counts=(2, 4), per_1000_s=(9_000, 16_000), runs=3, other_settings=True)
+WRITTEN: dict[str, Any] = {
+    "widths": [2, 4],
+    "per_1000_seconds": [9_000, 16_000],
+    "runs": 3,
+    "other_settings": True,
+}
+
+
+def test_speeds_of_earlier_runs_come_back_from_an_export(new_world: NewWorld) -> None:
+    world = new_world(pool(4, **PROMPT))
+    wide_is_over(world)
+    job = world.job("wide")
+    assert job.spec.widths is not None
+    told = replace(job, spec=replace(job.spec, widths=replace(job.spec.widths, measured=MEASURED)))
+    world.wiring.store.commit([Change(before=job, after=told)], at=world.now)
+    (line,) = [line for line in exported(world) if line["name"] == "wide"]
+    assert line["elastic"]["measured"] == WRITTEN
+    found = wide([line]).elastic
+    assert found is not None
+    assert found.widths.measured == MEASURED
 
 
 def test_an_export_of_an_earlier_stack_reads_as_a_rigid_job(lines: list[dict[str, Any]]) -> None:
@@ -135,6 +159,21 @@ def test_an_export_of_an_earlier_stack_reads_as_a_rigid_job(lines: list[dict[str
         ),
         pytest.param(
             {"widths": [2, 4], "speeds": {"2": 0}}, "elastic.speeds.2: 0 is not a valid number", id="no speed"
+        ),
+        *(
+            pytest.param(
+                {"widths": [1, 2, 4], "measured": WRITTEN | odd},
+                f"elastic.measured.{says}",
+                id=f"measured {says}",
+            )
+            for odd, says in (
+                ({"widths": [4, 2]}, "widths: [4, 2] is no list of measured widths"),
+                ({"widths": [2]}, "widths: [2] is no list of measured widths"),
+                ({"per_1000_seconds": [9_000]}, "per_1000_seconds: [9000] has not one speed for each"),
+                ({"per_1000_seconds": [0, 1]}, "per_1000_seconds: [0, 1] is not a list of whole numbers"),
+                ({"runs": 0}, "runs: 0 is not a valid number"),
+                ({"other_settings": "no"}, "other_settings: 'no' is not true or false"),
+            )
         ),
     ],
 )

@@ -1,15 +1,17 @@
-"""Reads the widths of an exported elastic job, and how fast it trained at each."""
+"""Reads the widths of an exported elastic job, and how fast it and earlier runs trained at each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from trainmaster.core.durations.work_speeds import MeasuredWidths
 from trainmaster.core.jobs.widths import LEAST_WIDTHS, MOST_WIDTHS, Widths
 
 from trainmaster_client.simulate.histories.line_fields import MOST_INSTANCES, Fields
 from trainmaster_client.simulate.histories.line_problems import shown
 
 _MOST_SPEED = 10**12
-"""Most steps in 1,000 seconds that are taken for a speed."""
+"""Most steps, or measured work, in 1,000 seconds that are taken for a speed."""
+_MOST_RUNS = 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ def elastic_of(
                 f"{width} is not one of the job's widths",
                 f"write one of {known}",
             )
+    if fields.has("measured"):
+        widths = replace(widths, measured=_measured(fields.part("measured")))
     return ExportedWidths(
         widths=widths, speeds=_speeds(fields.part("speeds"), known) if fields.has("speeds") else {}
     )
@@ -69,6 +73,31 @@ def _widths(fields: Fields, instances: Mapping[str, int]) -> Widths | None:
         )
         return None
     return Widths(counts=counts)
+
+
+def _measured(fields: Fields) -> MeasuredWidths | None:
+    """Read the speeds of earlier runs; what is wrong with them is noted."""
+    counts = fields.wholes("widths", least=1, most=MOST_INSTANCES)
+    speeds = fields.wholes("per_1000_seconds", least=1, most=_MOST_SPEED)
+    runs = fields.whole("runs", least=1, most=_MOST_RUNS)
+    other_settings = fields.flag("other_settings")
+    if counts is None or speeds is None:
+        return None
+    if list(counts) != sorted(set(counts)) or not LEAST_WIDTHS <= len(counts) <= MOST_WIDTHS:
+        fields.refuse(
+            "widths",
+            f"{shown(list(counts))} is no list of measured widths",
+            f"write {LEAST_WIDTHS} to {MOST_WIDTHS} counts in ascending order, e.g. [2, 4]",
+        )
+        return None
+    if len(speeds) != len(counts):
+        fields.refuse(
+            "per_1000_seconds",
+            f"{shown(list(speeds))} has not one speed for each of {shown(list(counts))}",
+            "write as many speeds as widths",
+        )
+        return None
+    return MeasuredWidths(counts=counts, per_1000_s=speeds, runs=runs, other_settings=other_settings)
 
 
 def _speeds(speeds: Fields, known: str) -> dict[int, int]:

@@ -11,6 +11,7 @@ from trainmaster.api.known_names import refused
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
+from trainmaster.core.durations.work_speeds import MeasuredWidths
 from trainmaster.core.history.journal import final_job, started_warm
 from trainmaster.core.history.past_records import Ending, FinalJob, PastAttempt, Position, Window
 from trainmaster.core.jobs.attempts import Attempt, StatusStart
@@ -172,10 +173,24 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
 
 
 def _elastic(job: FinalJob) -> View | None:
-    """Write the widths of an elastic job, and its measured steps in 1,000 seconds by width."""
+    """Write the widths of an elastic job, its measured steps in 1,000 seconds by width, and earlier runs."""
     if job.widths is None:
         return None
-    return {"widths": list(job.widths.counts), "speeds": dict(job.speeds)}
+    measured = job.widths.measured
+    return {
+        "widths": list(job.widths.counts),
+        "speeds": dict(job.speeds),
+        "measured": None if measured is None else _earlier_runs(measured),
+    }
+
+
+def _earlier_runs(measured: MeasuredWidths) -> View:
+    return {
+        "widths": list(measured.counts),
+        "per_1000_seconds": list(measured.per_1000_s),
+        "runs": measured.runs,
+        "other_settings": measured.other_settings,
+    }
 
 
 def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.durations.work_speeds import MeasuredWidths
 from trainmaster.core.jobs.widths import Widths
 from trainmaster.core.policy import Policy
 from trainmaster_client.simulate.comparison.audits import wrong_training
@@ -92,6 +93,24 @@ def test_it_stays_narrow_where_little_is_left() -> None:
     urgent = job("urgent", at=2 * HOURS, trains=2 * HOURS, priority=HIGH, n=2)
     rows = rows_of(elastic(trains=3.3 * HOURS), urgent)["wide"]
     assert [row.instances for row in rows] == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("at_four", "widths"),
+    [
+        pytest.param(None, [2, 4], id="nothing is known of earlier runs"),
+        pytest.param(18_000, [2, 4], id="they were much faster on four"),
+        pytest.param(10_100, [2], id="they were hardly faster on four"),
+    ],
+)
+def test_a_first_growth_is_decided_by_what_earlier_runs_showed(
+    at_four: int | None, widths: list[int]
+) -> None:
+    measured = at_four and MeasuredWidths(counts=(2, 4), per_1000_s=(10_000, at_four), runs=2)
+    known = PastWidths(widths=replace(ONE_TO_FOUR, measured=measured or None), speeds=SPEEDS)
+    other = job("other", trains=HOURS, n=2)
+    rows = rows_of(other, replace(elastic(at=60), elastic=known))["wide"]
+    assert [row.instances for row in rows] == widths
 
 
 def test_a_failure_in_between_comes_after_as_much_work_at_any_width() -> None:
