@@ -170,9 +170,10 @@ def _second_preemption(stage: Stage) -> None:
     stage.check("who was stopped lately is not stopped at once", expected=["long"], actual=stage.stopped())
     stage.check(
         "though little would be lost",
-        expected="stopping long would lose 0.1 h of work",
+        expected="stopping long would lose 0.1 h of work, once more within a day, for ...",
         actual=why,
-        ok=re.search(r"; stopping long would lose 0\.[12] h of work for ", why) is not None,
+        ok=re.search(r"; stopping long would lose 0\.[12] h of work, once more within a day, for ", why)
+        is not None,
     )
     stage.advance((_minute_in(why) - stage.now).total_seconds() + 60)
     stage.until_state(urgent_too="running")
